@@ -27,7 +27,11 @@ const newOwner = async (): Promise<Send> => client(service.url, await service.to
 test('is an OpenAPI 3.1 document, without a token, the same for the page that shows it', async () => {
   expect(await new Validator().validate(JSON.parse(text))).toMatchObject({ valid: true });
   expect(document).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./) });
-  const [, script] = /src="([^"]+\/start-[^"]+)"/.exec((await nobody('GET', '/docs')).text)!;
+  const page = await nobody('GET', '/docs');
+  expect(page.headers['content-security-policy']).toMatch(
+    /default-src 'none'; script-src 'self';.* frame-ancestors 'none'/,
+  );
+  const [, script] = /src="([^"]+\/start-[^"]+)"/.exec(page.text)!;
   expect((await nobody('GET', script!)).text).toContain('"/openapi.json"');
 });
 

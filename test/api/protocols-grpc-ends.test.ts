@@ -13,9 +13,10 @@ import type { Service, StreamingCall } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
-import { OVERLOADED } from '../../src/semaphore.ts';
+import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
+import { ALICE } from '../support/principal.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 
 const LIMITS = loadConfig({}).limits;
@@ -196,11 +197,13 @@ test.each(ENDS)(
   },
 );
 
-test('a call that is refused is told of once, and its method is not called', async () => {
+test.each([
+  ['others have all permits', 1, 'bob', OVERLOADED],
+  ['its owner has a quarter of them', 4, ALICE.owner, OWNER_BUSY],
+])('a call that is refused since %s is told of once, and its method is not called', async (_, maxInFlight, by, why) => {
   const ended: EndedRequest[] = [];
-  const admission = new Admission({ ...LIMITS, maxInFlight: 1 }, ignored);
-  // All there are.
-  using _permit = await admission.permit('bob', 'rest');
+  const admission = new Admission({ ...LIMITS, maxInFlight }, ignored);
+  using _permit = await admission.permit(by, 'rest');
   const app = await GrpcApp.start(
     {},
     {
@@ -209,10 +212,10 @@ test('a call that is refused is told of once, and its method is not called', asy
     },
   );
   const client = grpcClient(app.address);
-  await expect(listPlants(client)).rejects.toMatchObject({ code: 14, details: OVERLOADED.message });
+  await expect(listPlants(client)).rejects.toMatchObject({ code: why.code, details: why.message });
   client.close();
   await app[Symbol.asyncDispose]();
-  expect(ended).toMatchObject([{ status: 'UNAVAILABLE', bytes: 0, requestId: 'mine' }]);
+  expect(ended).toMatchObject([{ failure: why, bytes: 0, requestId: 'mine' }]);
   expect(admission.waiting).toBe(0);
 });
 

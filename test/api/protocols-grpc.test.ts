@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-import http2 from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { create, createRegistry } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
@@ -80,69 +78,6 @@ describe('errors', () => {
   test('may have any text', async () => {
     const { error } = await listAgainst(new PlantStoreError('INTERNAL', '100 % é 🌱\n'));
     expect(error.details).toBe('100 % é 🌱\n');
-  });
-});
-
-describe('the end of a call reaches its method', () => {
-  const waiting = (seen: (reason: unknown) => void) => ({
-    listPlants: async (_request: never, { signal }: StreamingCall) => {
-      await once(signal, 'abort');
-      seen(signal.reason);
-      throw signal.reason;
-    },
-  });
-
-  test('when the deadline passes', async () => {
-    const { promise, resolve } = Promise.withResolvers();
-    await using app = await GrpcApp.start(waiting(resolve));
-    const client = grpcClient(app.address);
-    // A deadline that passes before the method is called is another matter.
-    await promisify(client.waitForReady.bind(client))(Date.now() + 60_000);
-    const call = unary(client, 'listPlants', {}, undefined, { deadline: Date.now() + 2_000 });
-    expect((await failure(call)).code).toBe(status.DEADLINE_EXCEEDED);
-    expect(await promise).toMatchObject({ reason: 'CANCELLED' });
-  });
-
-  test('when the caller cancels', async () => {
-    const { promise, resolve } = Promise.withResolvers();
-    const begun = Promise.withResolvers<void>();
-    const methods = waiting(resolve);
-    await using app = await GrpcApp.start({
-      listPlants: (request, call) => {
-        begun.resolve();
-        return methods.listPlants(request, call);
-      },
-    });
-    const call = grpcClient(app.address).listPlants!({}, () => {});
-    await begun.promise;
-    call.cancel();
-    expect(await promise).toMatchObject({ reason: 'CANCELLED' });
-  });
-
-  test.each(['cancels', 'goes away'])('when the caller of a stream %s', async (how) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    await using app = await GrpcApp.start({
-      async *streamPlants() {
-        try {
-          for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: 'x'.repeat(1_000) });
-        } finally {
-          resolve();
-        }
-      },
-    });
-    const session = http2.connect(`http://${app.address}`);
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/plantstore.v1.PlantStoreService/StreamPlants',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-    });
-    stream.on('error', () => {}).end(Buffer.alloc(5));
-    await once(stream, 'data');
-    if (how === 'cancels') stream.close(http2.constants.NGHTTP2_CANCEL);
-    else session.destroy();
-    await promise;
-    session.destroy();
   });
 });
 

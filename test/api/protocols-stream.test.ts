@@ -33,21 +33,13 @@ const as = async (owner: string): Promise<CallOptions> => ({
 describe.each(TRANSPORTS)('$name', ({ open }) => {
   const connect = () => createClient(PlantStoreService, open(service));
 
-  test('a stream has every plant once, in order, in messages of at most 1,000', async () => {
-    const names: string[] = [];
-    for await (const { plants } of connect().streamPlants({}, await as('alice'))) {
-      expect(plants.length).toBeGreaterThan(0);
-      expect(plants.length).toBeLessThanOrEqual(1_000);
-      names.push(...plants.map(({ name }) => name));
-    }
-    expect(names).toEqual(NAMES);
-  });
-
-  test('after every message, its cursor goes on with the next plant, as a stream and as a list', async () => {
+  test('a stream has every plant once, in order; after every message, its cursor goes on with the next plant, as a stream and as a list', async () => {
     const plants = connect();
     const options = await as('alice');
     let seen = 0;
     for await (const message of plants.streamPlants({}, options)) {
+      expect(message.plants.length).toBeLessThanOrEqual(1_000);
+      expect(message.plants.map(({ name }) => name)).toEqual(NAMES.slice(seen, seen + message.plants.length));
       seen += message.plants.length;
       const cursor = message.nextCursor;
       const page = await plants.listPlants({ cursor, limit: 1 }, options);
@@ -97,12 +89,6 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
       expect(page.plants.length).toBeLessThan(count);
     } while (cursor !== '');
     expect(listed).toBe(count);
-  });
-
-  test('the stream of an owner without plants is empty', async () => {
-    const messages: unknown[] = [];
-    for await (const message of connect().streamPlants({}, await as('nobody'))) messages.push(message);
-    expect(messages).toEqual([]);
   });
 
   test('a stream fails as a list does', async () => {

@@ -250,15 +250,6 @@ describe('taken', () => {
     },
   );
 
-  test('a page, which loads nothing from elsewhere, runs nothing that is not its own, and is in nobody’s frame', async () => {
-    for (const path of ['/docs', '/docs/', '/console']) {
-      const policy = String((await nobody('GET', path)).headers['content-security-policy']).split('; ');
-      expect(policy).toEqual(
-        expect.arrayContaining(["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"]),
-      );
-    }
-  });
-
   test('the absolute form of a path, an upgrade and an expectation that nobody knows', async () => {
     const head = 'Host: x\r\nConnection: close\r\n';
     for (const request of [

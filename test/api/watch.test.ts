@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService, type WatchPlantsResponse } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { EventStreamReader, type StreamOptions } from '../support/event-stream.ts';
-import { client, exchange, expectError } from '../support/http.ts';
+import { client, expectError } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
 import type { RunningService } from '../support/running-service.ts';
@@ -86,17 +86,6 @@ describe('an event stream', () => {
     }
   });
 
-  test('of an owner without plants is ready at the head', async () => {
-    const alice = await newOwner();
-    using stream = await alice.stream();
-    const [ready] = await stream.take(1);
-    expect(ready).toEqual({
-      type: 'ready',
-      data: `{"position":${ready!.lastEventId}}`,
-      lastEventId: expect.stringMatching(/^\d+$/),
-    });
-  });
-
   test('goes on after Last-Event-ID with what came since, and with nothing else', async () => {
     const alice = await newOwner();
     const first = await alice.add(1, 'one');
@@ -155,22 +144,6 @@ describe('an event stream', () => {
     expectError(await alice.send('GET', '/plants?view=all', { headers: accept }), 400, 3);
     const head = await alice.send('HEAD', '/plants', { headers: accept });
     expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-type': 'text/event-stream' } });
-  });
-
-  test('is the same bytes over HTTP/1.0', async () => {
-    const alice = await newOwner();
-    await alice.add(1, 'one');
-    const { hostname, port } = new URL(service.url);
-    const socket = connect(Number(port), hostname);
-    socket.write(
-      `GET /plants HTTP/1.0\r\nAccept: text/event-stream\r\nAuthorization: ${alice.headers.authorization}\r\n\r\n`,
-    );
-    let text = '';
-    while (!text.includes('event: ready')) text += (await once(socket, 'data'))[0];
-    socket.destroy();
-    expect(text.split('\r\n\r\n')[1]).toMatch(
-      /^retry: 1000\n\nevent: added\ndata: \{"id":1,"name":"one"\}\n\nevent: ready\n/,
-    );
   });
 
   test('is counted, holds no place among the requests, and leaves one line', async () => {
@@ -363,56 +336,6 @@ test('a reader of moderate speed gets a state of many megabytes, and is not cut 
   expect(end).toContain('event: ready');
   expect(bytes).toBeGreaterThan(PLANTS * 8_000);
 }, 120_000);
-
-describe('requests behind a stream on its connection hold no place', () => {
-  const BODY = '\0\0\0\0\x02{}';
-  const head = (authorization: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`;
-  const streams = {
-    'event stream': (authorization: string) => `GET /plants ${head(authorization)}Accept: text/event-stream\r\n\r\n`,
-    WatchPlants: (authorization: string) =>
-      `POST /plantstore.v1.PlantStoreService/WatchPlants ${head(authorization)}Content-Type: application/connect+json\r\n` +
-      `Connect-Protocol-Version: 1\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`,
-  };
-  const open = () => {
-    const { hostname, port } = new URL(service.url);
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => {});
-    return socket;
-  };
-
-  test.each(Object.entries(streams))('%s', async (_, streamOf) => {
-    const alice = await newOwner();
-    const stream = streamOf(alice.headers.authorization);
-    const list = `GET /plants ${head(alice.headers.authorization)}\r\n`;
-    const lists = list.repeat(300);
-    for (const [first, then] of [
-      [stream, lists],
-      [stream + lists, ''],
-      [list + stream + lists, ''],
-    ] as const) {
-      const socket = open().resume();
-      const closed = new Promise((resolve) => socket.on('close', resolve));
-      socket.write(first);
-      if (then !== '') {
-        while ((await service.metric('plantstore_watches')) === 0) await sleep(10);
-        socket.write(then);
-      }
-      await closed;
-      while ((await service.metric('plantstore_watches')) + (await service.metric('plantstore_requests_in_flight')) > 0)
-        await sleep(10);
-    }
-  });
-});
-
-test('requests without an Accept header get the list, as ever', async () => {
-  const alice = await newOwner();
-  await alice.add(1, 'one');
-  const answer = await exchange(
-    service.url,
-    `GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${alice.headers.authorization}\r\n\r\n`,
-  );
-  expect(answer).toMatch(/\[\{"name":"one"\}\]$/);
-});
 
 test.each([
   ['an event stream', 'GET /plants', 'Accept: text/event-stream\r\n\r\n'],

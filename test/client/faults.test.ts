@@ -116,13 +116,6 @@ describe('a write', () => {
     expect(await names()).toEqual([]);
   });
 
-  test('whose request was lost is done once', async () => {
-    const { store, names } = await newStore();
-    writesMeet('lose request', 'lose request');
-    expect(await store.add(FERN)).toMatchObject({ replayed: false });
-    expect(await names()).toEqual(['Fern']);
-  });
-
   test('that never gets an answer has an unknown outcome, which its key finds out later', async () => {
     const { store, direct, names } = await newStore();
     withoutPauses();
@@ -322,14 +315,6 @@ describe('a token function that never returns', () => {
 });
 
 describe('a read', () => {
-  test('whose connection is cut is asked again', async () => {
-    const { store, direct } = await newStore();
-    await direct.add(FERN);
-    const fates: ReturnType<TcpProxy['fate']>[] = ['lose reply', 'lose request'];
-    proxy.fate = () => fates.shift() ?? 'forward';
-    expect(await store.get(7)).toEqual({ id: 7n, name: 'Fern' });
-  });
-
   test('waits as long as the service asks for, and longer from one failure to the next', async () => {
     const pauses = withoutPauses();
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
@@ -380,19 +365,6 @@ describe('a watch', () => {
       } else if (seen.length === 7) break;
     }
     expect(seen).toEqual(['reset', 'added 1', 'ready', 'added 2', 'added 3', 'deleted 1', 'added 4']);
-  });
-
-  test('begins anew when it was cut before it was ready', async () => {
-    const { store, direct } = await newStore();
-    await direct.add({ id: 1, name: '' });
-    const seen: string[] = [];
-    for await (const { type } of store.watch()) {
-      seen.push(type);
-      if (seen.length === 2) proxy.cut();
-      if (type === 'ready') break;
-    }
-    // The rest of what had come is told before the cut is noticed, or is not.
-    expect(seen.join(' ')).toMatch(/^reset added (ready|reset added ready)$/);
   });
 
   test('comes back after refusals and outages, and ends on a token that is not renewed', async () => {

@@ -45,16 +45,6 @@ describe('a client', () => {
     expect(await all(store.list())).toEqual(plants.toSpliced(3, 1));
   });
 
-  test('keeps a tag that is absent apart from one that is empty', async () => {
-    const store = await newStore();
-    await store.add({ id: 1, name: '' });
-    await store.add({ id: 2, name: '', tag: '' });
-    expect(await all(store.list())).toEqual([
-      { id: 1n, name: '' },
-      { id: 2n, name: '', tag: '' },
-    ]);
-  });
-
   test.each([2 ** 53, 1.5, Number.NaN])(
     'refuses the number %s, which may have lost digits, and sends nothing',
     async (id) => {

@@ -158,16 +158,6 @@ test.each([
   expect(stderr).toContain(`the store has lost ${lost}`);
 });
 
-test('rebuild makes a lost checkpoint anew, from the log', async () => {
-  await some();
-  const { db, close } = openSqliteDatabase(data);
-  db.exec('DELETE FROM checkpoints');
-  await close();
-  expect((await audit('verify')).code).toBe(1);
-  expect(await audit('rebuild')).toMatchObject({ code: 0, stdout: '{"checkpoint":4}\n' });
-  expect((await audit('verify')).stdout).toContain('whole: ');
-});
-
 describe('travel', () => {
   test('list shows the plants of any moment, by position and by time', async () => {
     const events = await some();

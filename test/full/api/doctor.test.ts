@@ -4,14 +4,12 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
-import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
-import { HAS_MONGODB, newDatabase, openMongoStore } from '../../store/open-mongo.ts';
+import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
 import { added, append, NO_NODES, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -101,11 +99,6 @@ test('a folder that does not exist is told, and not made', async () => {
 });
 
 describe('finds, alone', () => {
-  const sql = (text: string) => () => {
-    const db = new DatabaseSync(join(data, DATABASE_FILE));
-    db.exec(text);
-    db.close();
-  };
   const file = (name: string, text: string, mode: number) => () => {
     writeFileSync(join(data, name), text);
     chmodSync(join(data, name), mode);
@@ -118,18 +111,6 @@ describe('finds, alone', () => {
     ],
     ['a data directory that others may read', () => chmodSync(data, 0o755), /^fail +data .*chmod 700/],
     ['a key that is damaged', file('audit-key.pem', 'no key', 0o600), /^fail +audit key .*cannot be used/],
-    [
-      'a schema from before the first release',
-      sql('PRAGMA user_version = 4'),
-      /^fail +store .*has schema 4, from before the first release, which no release can read$/,
-    ],
-    ['a schema of a newer release', sql('PRAGMA user_version = 99'), /^fail +store .*which a newer release wrote/],
-    [
-      'a trigger that is gone',
-      sql('DROP TRIGGER events_are_only_erased'),
-      /^fail +store .*lacks events_are_only_erased/,
-    ],
-    ['an index that is gone', sql('DROP INDEX events_that_erase'), /^fail +store .*lacks events_that_erase/],
   ];
   test.each(cases)('%s', async (_, spoil, found) => {
     await fill();
@@ -200,30 +181,5 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       expect.stringMatching(/^fail +store +MongoDB: no primary of MONGODB_URI .* does not answer \(/),
       audit,
     ]);
-  });
-
-  test('a schema from before the first release is one that nothing reads any more', async () => {
-    const uri = newDatabase();
-    const client = new MongoClient(uri);
-    try {
-      await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
-      expect((await doctor({ MONGODB_URI: uri })).troubles).toContainEqual(
-        expect.stringMatching(/^fail +store .*has schema 3, from before the first release, which no release can read/),
-      );
-    } finally {
-      await client.db().dropDatabase();
-      await client.close();
-    }
-  });
-
-  test('a database without a store, and a replica set of another name, are said in words', async () => {
-    const uri = newDatabase();
-    expect((await doctor({ MONGODB_URI: uri })).troubles).toContainEqual(
-      expect.stringMatching(/^fail +store +MongoDB: database plantstore-\S+ contains no plant store$/),
-    );
-    const misnamed = uri.replace(/replicaSet=[^&]+/, 'replicaSet=other');
-    expect((await doctor({ MONGODB_URI: misnamed })).troubles).toContainEqual(
-      expect.stringMatching(/^fail +store +MongoDB: no server of MONGODB_URI is a member of the replica set other: /),
-    );
   });
 });

@@ -6,7 +6,6 @@ import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
 import { command } from '../../support/command.ts';
-import { EventStreamReader } from '../../support/event-stream.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
 
@@ -106,22 +105,6 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
   expect((await list.list()).plants).toHaveLength(1);
   await service.stop();
   rmSync(directory, { recursive: true });
-});
-
-test('who watches meanwhile is told that all is gone, and who comes back gets the state, not what is forgotten', async () => {
-  await using service = await startService();
-  await fill(service);
-  const headers = { authorization: `Bearer ${await service.token(OWNER)}` };
-  using watching = await EventStreamReader.open(service.url, { headers });
-  const typesOf = async (reader: EventStreamReader, count: number) =>
-    (await reader.take(count)).map(({ type }) => type);
-  expect(await typesOf(watching, 5)).toEqual(['added', 'added', 'added', 'added', 'ready']);
-  const eraser = await as(service, 'operator', 'plants:erase');
-  const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];
-  await erase(service, open, OWNER, eraser);
-  expect(await typesOf(watching, 2)).toEqual(['reset', 'ready']);
-  using back = await EventStreamReader.open(service.url, { headers, lastEventId: '3' });
-  expect(await typesOf(back, 2)).toEqual(['reset', 'ready']);
 });
 
 test('plantstore erase: beside a service it refuses; once it is stopped it erases, and again does nothing', async () => {

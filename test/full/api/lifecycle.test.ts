@@ -151,30 +151,7 @@ test('while it drains it is unready and serves, on new connections and on those 
   expect(await exit).toBe(1);
 });
 
-test('a second signal ends it at once', async () => {
-  const service = await startService();
-  const endless = await beginPost(service);
-  endless.on('error', () => {});
-  const exit = service.stop();
-  await until(
-    () => readiness(service),
-    ({ status }) => status === 'draining',
-  );
-  process.kill(service.pid, 'SIGTERM');
-  expect(await exit).toBe(1);
-});
-
 test('SIGINT ends it as SIGTERM does', async () => {
   const service = await startService();
   expect(await service.stop('SIGINT')).toBe(0);
-});
-
-test('a data directory that is in use ends the start with one line, and leaves the first alone', async () => {
-  await using service = await startService();
-  const environment = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DATA_DIR: service.dataDirectory };
-  expect(await plantstore(['serve'], environment)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^plantstore: another service .*\n$/),
-  });
-  expect(await readiness(service)).toMatchObject({ status: 'ready' });
 });

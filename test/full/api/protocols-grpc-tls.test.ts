@@ -118,8 +118,3 @@ test('the authority of clients is read again too', async () => {
   expect(await codeOf(service, token, after)).toBe(status.OK);
   expect(await codeOf(service, token, before)).toBe(status.UNAVAILABLE);
 }, 90_000);
-
-test('a file that is not there ends the start with its name', async () => {
-  const missing = join(directory, 'missing.key');
-  await expect(startLocalService(variables({ ...server, key: missing }))).rejects.toThrow(missing);
-});
