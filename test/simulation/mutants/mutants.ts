@@ -6,11 +6,9 @@ export interface Mutant {
   /** A text that the file has once, and what takes its place. */
   readonly from: string;
   readonly to: string;
-  /** Why the simulation does not find it. Undefined: it does. */
-  readonly missed?: string;
 }
 
-/** The list of mutants. */
+/** The mutants that the simulation finds. */
 export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an append that failed counts as not done',
@@ -31,29 +29,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: `landed = (await this.#send(events.slice(landed))) > 0 ? events.length : landed;`,
   },
   {
-    what: 'the log is not looked at before an append',
-    file: 'log/commit/appender.ts',
-    from: `        await this.#confirm();`,
-    to: ``,
-    missed:
-      'The look guards against an older log that is restored under a running instance: what is wrong then is known.',
-  },
-  {
-    what: 'after an append without an answer the log is not read',
-    file: 'log/commit/appender.ts',
-    from: `await this.#follower.sync().catch(this.#onFault);`,
-    to: ``,
-    missed: 'The next attempt looks at the log before it sends anything.',
-  },
-  {
-    what: 'a batch is decided anew although its append may still land',
-    file: 'log/commit/committer.ts',
-    from: `if (!certain) throw outcomeUnknown();`,
-    to: ``,
-    missed:
-      'Not found yet: an append must land without an answer, and the database be out of reach until the deadline.',
-  },
-  {
     what: 'the writer ignores onlyAfter',
     file: 'log/forward/taker.ts',
     from: `onlyAfter: after }`,
@@ -66,32 +41,11 @@ export const MUTANTS: readonly Mutant[] = [
     to: `this.#commit(forwarded);`,
   },
   {
-    what: 'a command that was taken back gets another event id',
-    file: 'log/forward/forwarder.ts',
-    from: `.submit(command, cancellation, { eventId, deadline, doubt })`,
-    to: `.submit(command, cancellation, { eventId: randomUUID(), deadline, doubt })`,
-    missed: 'The event that the writer appended is noticed by its id, and answers the command first.',
-  },
-  {
-    what: 'doubt ends with any earlier append',
-    file: 'log/forward/forwarder.ts',
-    from: `const doubt = this.#after;`,
-    to: `const doubt = -2;`,
-    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
-  },
-  {
     what: 'an event of a command in doubt is not noticed',
     file: 'log/forward/forwarder.ts',
     from: `      forwarded.landed = event;
       forwarded.resolve(event);`,
     to: ``,
-  },
-  {
-    what: 'a command in doubt is decided like any other',
-    file: 'log/commit/committer.ts',
-    from: `return doubt !== undefined && !this.#appends.ownAfter(doubt.after);`,
-    to: `return doubt === null;`,
-    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
   },
   {
     what: 'an earlier event at the head answers a command in doubt',
@@ -118,33 +72,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: `needs: 0,`,
   },
   {
-    what: 'a retry is answered although the owner may have been erased since',
-    file: 'log/commit/plan.ts',
-    from: `    return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });`,
-    to: `    const outcome = refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true };
-    return { ...unchanged(outcome), ...('replayed' in outcome && { needs: earlier.position - head.position }) };`,
-    missed: 'Some 1 of 2,000 histories: an instance must miss a whole erasure. test/store/erasure.ts finds it.',
-  },
-  {
-    what: 'parked commands do not leave after an append',
-    file: 'log/commit/committer.ts',
-    from: `if (landed > 0) this.#parking.release();`,
-    to: ``,
-    missed: 'They leave at their deadline, and their callers hear that the outcome is unknown, which is true.',
-  },
-  {
     what: 'appends of other instances are not noticed',
     file: 'log/commit/doubts.ts',
     from: `if (head !== this.#ownHead) this.#foreignUpTo = head;`,
     to: ``,
-  },
-  {
-    what: 'an append that did not land ends doubts',
-    file: 'log/commit/doubts.ts',
-    from: `if (landed > 0) this.#landedUpTo = this.#ownHead;`,
-    to: `this.#landedUpTo = this.#ownHead + 1;`,
-    missed:
-      'The writer must get the command late, and have changed the plant meanwhile. test/unit/own-appends.test.ts finds it.',
   },
   {
     what: 'commands of a batch do not see the ones before them',
@@ -178,13 +109,6 @@ export const MUTANTS: readonly Mutant[] = [
       pin.release();`,
   },
   {
-    what: 'the tail does not reach the checkpoint of rows that were read',
-    file: 'log/commit/states.ts',
-    from: `await this.#follower.reachCheckpoint(standing, pin.base);`,
-    to: ``,
-    missed: 'Rows newer than the tail lead to a position that is taken. Then the tail has their events.',
-  },
-  {
     what: 'the tail forgets what is pinned',
     file: 'log/tail/tail.ts',
     from: `for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);`,
@@ -201,13 +125,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/known-keys.ts',
     from: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))`,
     to: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined).slice(1))`,
-  },
-  {
-    what: 'memory of rows outlives a rebuild',
-    file: 'log/tail/follower.ts',
-    from: `if (known !== undefined && generation !== known) this.tail.outdateRows();`,
-    to: ``,
-    missed: 'A rebuild changes rows only where they were damaged, which no history does.',
   },
   {
     what: 'a caller shares a look at the log that began before its call',
@@ -247,38 +164,16 @@ export const MUTANTS: readonly Mutant[] = [
         known.push(...rows);`,
   },
   {
-    what: 'the tail does not reach the position of a snapshot',
-    file: 'log/view/lists.ts',
-    from: `await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);`,
-    to: ``,
-    missed:
-      'A list that is too long for memory must be asked for while another instance is ahead by a step of the projector.',
-  },
-  {
     what: 'remembered lists do not hear of events',
     file: 'log/view/lists.ts',
     from: `follower.tail.onExtended((news) => cache.extended(news));`,
     to: ``,
   },
   {
-    what: 'a plant that is deleted behind the limit leaves a remembered list as it is',
-    file: 'log/view/list-cache.ts',
-    from: `(type === 'PlantAdded' && next !== undefined`,
-    to: `(type.length > 0 && next !== undefined`,
-    missed: 'Not found yet: the same page must be asked for again after its only follower went.',
-  },
-  {
     what: 'a remembered list is brought up to the head by a tail that begins later',
     file: 'log/view/lists.ts',
     from: `if (earlier === undefined || earlier.position < this.#follower.tail.base) return undefined;`,
     to: `if (earlier === undefined) return undefined;`,
-  },
-  {
-    what: 'a plant is as in its row, whatever came since',
-    file: 'log/view/lists.ts',
-    from: `return this.#follower.tail.knows(key) ? this.#follower.tail.stateOf(key) : row;`,
-    to: `return row ?? this.#follower.tail.stateOf(key);`,
-    missed: 'What the row says was so when the call began.',
   },
   {
     what: 'a step of the projector that was refused counts as done',
@@ -293,20 +188,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: `event.type === 'PlantDeleted'`,
   },
   {
-    what: 'an instance writes although its lease is over',
-    file: 'log/forward/forwarding.ts',
-    from: `if (!(await lease.renew())) break;`,
-    to: `await lease.renew();`,
-    missed: 'A lease is for speed. Compare and append is what keeps two writers apart.',
-  },
-  {
-    what: 'a lease never ends for its holder',
-    file: 'time/lease.ts',
-    from: `return monotonic() < this.#until - DURATION / 2 || this.renew();`,
-    to: `return this.#until > 0 || this.renew();`,
-    missed: 'A lease is for speed. Each step of the read model compares the checkpoint.',
-  },
-  {
     what: 'a watch gets events that its state has already',
     file: 'plants/watch/watch.ts',
     from: `    const position = Math.max(list.position, known);
@@ -314,35 +195,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: `    const position = Math.max(list.position, known);`,
   },
   {
-    what: 'a watch looks at what it knows after it has read its state',
-    file: 'plants/watch/watch.ts',
-    from: `    const { known } = this.#keeper;
-    const list = await this.#keeper.state(owner);`,
-    to: `    const list = await this.#keeper.state(owner);
-    await turn();
-    const { known } = this.#keeper;`,
-    missed: 'The event must come within one turn of the event loop.',
-  },
-  {
     what: 'a reader goes on from memory that does not reach back to it',
     file: 'log/log.ts',
     from: `return after + 1 < first || after > head.position ? undefined : this.#follower.tail.after(after);`,
     to: `return after > head.position ? undefined : this.#follower.tail.after(Math.max(after, first - 1));`,
-  },
-  {
-    what: 'a reader goes on at an instance that is behind',
-    file: 'plants/watch/watches.ts',
-    from: `    await this.#log.head();
-    let steps`,
-    to: `    let steps`,
-    missed: 'The reader gets a reset and the state, which is right, and costs more.',
-  },
-  {
-    what: 'news that come during a delivery are not delivered',
-    file: 'plants/watch/rounds.ts',
-    from: `if (this.#due.has(channel)) this.#again.add(channel);`,
-    to: `if (this.#due.has(channel)) return;`,
-    missed: 'A channel with 16 readers or fewer is served in one turn, and no history has more.',
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
@@ -391,13 +247,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/projector.ts',
     from: `if (this.#nodes?.position !== from) `,
     to: `if (this.#nodes === undefined) `,
-  },
-  {
-    what: 'events from before an erasure are kept for readers that were away',
-    file: 'log/tail/tail.ts',
-    from: `this.#keptBytes > this.#recentBytes || this.first <= this.#erased;`,
-    to: `this.#keptBytes > this.#recentBytes;`,
-    missed: 'What is in memory and nobody reads is not judged; test/unit/tail.test.ts finds it.',
   },
   {
     what: 'a log that does not extend what was signed is signed',
@@ -466,13 +315,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: ``,
   },
   {
-    what: 'an erasure that goes on makes audit verify say no',
-    file: 'audit/verify.ts',
-    from: `if (isOfFold(answer)) answers[index]`,
-    to: `if (answer === undefined) answers[index]`,
-    missed: 'A verification that meets an erasure begins again.',
-  },
-  {
     what: 'rows of an owner who was erased by an event of the tail count',
     file: 'log/commit/states.ts',
     from: `return tail.knows(row) ? tail.stateOf(row) !== undefined : row.isThere;`,
@@ -481,8 +323,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an event whose content is gone goes into the tail',
     file: 'log/tail/follower.ts',
-    from: `isWhole = !isOfErasure(event);`,
-    to: `isWhole = true;`,
+    from: `const end = news.findIndex(isOfErasure);`,
+    to: `const end = -1 as number;`,
   },
   {
     what: 'rows of an owner who was erased by an event of the tail are listed',
@@ -515,26 +357,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: ``,
   },
   {
-    what: 'an erasure leaves what the batch before it did',
-    file: 'log/commit/plan.ts',
-    from: `    left.erase();
-`,
-    to: `    left.isErased = true;
-`,
-    missed: 'An erasure and a command of its owner are rarely in one batch; test/unit/plan.test.ts finds it.',
-  },
-  {
     what: 'an erasure counts the events of an earlier life',
     file: 'log/tail/tail.ts',
     from: `if (events.some(({ erases }) => erases?.owner === owner)) return undefined;`,
     to: ``,
-  },
-  {
-    what: 'an erasure that this instance cannot read yet counts as complete',
-    file: 'log/erasure/eraser.ts',
-    from: `const isRead = follower.tail.head.position >= position;`,
-    to: `const isRead = position > 0;`,
-    missed: 'One history in some 2,000 shows it: --seed 713567 --each erase,rebuild,freeze,kill.',
   },
   {
     what: "an erasure removes contents of the owner's next life",
@@ -555,24 +381,9 @@ export const MUTANTS: readonly Mutant[] = [
     to: `await this.#fold.apply(events);`,
   },
   {
-    what: 'an export does not notice an erasure',
-    file: 'audit/steady.ts',
-    from: `const shown = view.take(events);`,
-    to: `const shown = events;`,
-    missed: 'Contents must be removed between two reads of an export, which are few here.',
-  },
-  {
     what: 'an export ends before the erasure of what it has shown',
     file: 'audit/steady.ts',
     from: `to = Math.max(to, erasedBy);`,
     to: `to = Math.max(to, erasedBy && to);`,
-  },
-  {
-    what: 'the tail does not reach the erasure of rows that are gone',
-    file: 'log/tail/follower.ts',
-    from: `if (upTo > this.tail.head.position) await this.readOn();`,
-    to: `if (checkpoint > this.tail.head.position) await this.readOn();`,
-    missed:
-      'Rows are removed within milliseconds of the event, which other reads bring in; not found in 700 histories.',
   },
 ];
