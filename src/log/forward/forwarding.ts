@@ -16,8 +16,6 @@ import { Taker } from './taker.ts';
 const LINK_AGE = 50 * 60_000;
 /** The lease's name. */
 const WRITER = 'writer';
-/** Renewals in a row without a command after which the lease is given back. */
-const IDLE_RENEWALS = 60;
 /** First and longest pause after the writer could not be reached, in milliseconds. */
 const PAUSE = 125;
 const MAX_PAUSE = 2_000;
@@ -53,8 +51,8 @@ export interface ForwardingParts {
  * positions. Without a link to a writer, an instance commits its commands itself. This is always safe: an append
  * continues the head or fails.
  *
- * An instance with commands finds the writer, or becomes it by a lease if no other is, renews that while commands come,
- * and then gives it back. Only speed depends on the lease, never correctness.
+ * An instance finds the writer, or becomes it by a lease if no other is, which it keeps until it drains. Only speed depends
+ * on the lease, never correctness.
  */
 export class Forwarding {
   /** Accepts the commands of other instances. */
@@ -69,8 +67,6 @@ export class Forwarding {
   #current: Forwarder | undefined;
   /** Set while this instance has the lease, as far as it knows. */
   #reign: Promise<void> | undefined;
-  #isUsed = false;
-  #wake: (() => void) | undefined;
 
   constructor(parts: ForwardingParts, options: ForwardingOptions) {
     const { observer, onFault, traced } = options;
@@ -82,7 +78,6 @@ export class Forwarding {
       submit: traced?.(submit) ?? submit,
       observer,
       onFault,
-      onUse: () => this.#used(),
     });
     this.#running = this.#run();
   }
@@ -102,7 +97,6 @@ export class Forwarding {
 
   /** Like Committer.submit. Commits here or through the writer. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
-    this.#used();
     const { committer } = this.#parts;
     // An append of this instance ends its doubts.
     if (this.#current === undefined || committer.doubts > 0) return committer.submit(command, cancellation);
@@ -122,22 +116,14 @@ export class Forwarding {
   async close(): Promise<void> {
     await this.handOn();
     this.#stop.abort();
-    this.#wake?.();
     await this.#running;
     await Promise.all([...this.#forwarders].map(({ closed }) => closed));
-  }
-
-  #used(): void {
-    this.#isUsed = true;
-    this.#wake?.();
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     while (!signal.aborted) {
-      await this.#untilUsed();
-      if (signal.aborted) return;
       const begun = monotonic();
       try {
         await this.#stand();
@@ -177,15 +163,13 @@ export class Forwarding {
     }
   }
 
-  /** Is the writer until the lease is lost, handed on, or given back for lack of commands. Never rejects. */
+  /** Is the writer until the lease is lost or handed on. Never rejects. */
   async #write(lease: Lease, secret: string): Promise<void> {
     this.taker.open(secret);
-    let idle = 0;
-    while (idle < IDLE_RENEWALS) {
-      await pause(RENEWAL, this.#handOn.signal);
-      if (this.#handOn.signal.aborted) break;
-      idle = this.#isUsed ? 0 : idle + 1;
-      this.#isUsed = false;
+    const { signal } = this.#handOn;
+    for (;;) {
+      await pause(RENEWAL, signal);
+      if (signal.aborted) break;
       if (!(await lease.renew())) break;
     }
     await lease.giveBack();
@@ -206,14 +190,5 @@ export class Forwarding {
     over.abort();
     this.#current = undefined;
     forwarder.finish();
-  }
-
-  async #untilUsed(): Promise<void> {
-    while (!this.#isUsed && !this.#stop.signal.aborted)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    this.#wake = undefined;
-    this.#isUsed = false;
   }
 }

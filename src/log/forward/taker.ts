@@ -16,8 +16,6 @@ export interface TakerOptions {
   readonly observer: ForwardObserver | undefined;
   /** Called with internal faults. */
   readonly onFault: (error: unknown) => void;
-  /** Called when commands arrive. */
-  readonly onUse: () => void;
 }
 
 /** Accepts commands from other instances while this one is the writer, and commits them with its own. */
@@ -90,7 +88,6 @@ export class Taking {
 
   /** Accepts commands. Their outcomes follow in messages. */
   take({ after, commands }: ForwardedBatch): void {
-    this.#options.onUse();
     this.#options.observer?.taken(commands.length);
     for (const command of commands) {
       this.#pending++;
