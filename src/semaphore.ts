@@ -5,16 +5,12 @@ import { clearTimer, nextTurn, setTimer, type Timer } from './time/host.ts';
 export const OVERLOADED = new PlantStoreError(
   'OVERLOADED',
   'the service is busy and has not begun the request; try again',
-  {
-    retryAfter: 1,
-  },
 );
 
 /** The error of a caller whose owner held its whole share for too long. */
 export const OWNER_BUSY = new PlantStoreError(
   'TOO_MANY_REQUESTS',
   'too many requests of this owner are being served; wait for their answers',
-  { retryAfter: 1 },
 );
 
 /** Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map. */

@@ -39,9 +39,7 @@ const EPSILON = 1e-4;
 
 // One error for all calls, because a stack trace for each costs more than the rest of the check. At any rate, the next
 // call is due within a second.
-const LIMITED = new PlantStoreError('RATE_LIMITED', 'rate limit exceeded; slow down and try again', {
-  retryAfter: 1,
-});
+const LIMITED = new PlantStoreError('RATE_LIMITED', 'rate limit exceeded; slow down and try again');
 
 /** Adds the rate limit of owners to `authenticate`. Beyond it, throws or rejects with RATE_LIMITED. */
 export function limitRate(

@@ -1,45 +1,26 @@
 import { PlantStoreError } from './errors.ts';
-import type { OwnerErased, PlantEvent } from './events.ts';
+import type { Circumstances, OwnerErased, PlantEvent } from './events.ts';
 import { type NewPlant, type Plant, plantFields } from './plant.ts';
 
 /** Adds a plant of the owner. */
-export interface AddPlant {
+export interface AddPlant extends Circumstances {
   readonly type: 'AddPlant';
   readonly owner: string;
-  readonly actor: string;
-  /** Who issued the token of the actor. */
-  readonly issuer?: string | undefined;
-  /** The caller's name for the request, if it has one; see idempotency.ts. */
-  readonly idempotencyKey?: string | undefined;
-  /** The span of the command, if it is part of a trace; see trace-context.ts. */
-  readonly traceparent?: string | undefined;
   readonly plant: NewPlant;
 }
 
 /** Deletes a plant of the owner. */
-export interface DeletePlant {
+export interface DeletePlant extends Circumstances {
   readonly type: 'DeletePlant';
   readonly owner: string;
-  readonly actor: string;
-  /** Who issued the token of the actor. */
-  readonly issuer?: string | undefined;
-  /** The caller's name for the request, if it has one; see idempotency.ts. */
-  readonly idempotencyKey?: string | undefined;
-  /** The span of the command, if it is part of a trace; see trace-context.ts. */
-  readonly traceparent?: string | undefined;
   readonly id: bigint;
 }
 
 /** Ends the owner's first life: deletes all plants, and has the contents of all earlier events of the owner removed. */
-export interface EraseOwner {
+export interface EraseOwner extends Circumstances {
   readonly type: 'EraseOwner';
   readonly owner: string;
-  readonly actor: string;
-  /** Who issued the token of the actor. */
-  readonly issuer?: string | undefined;
   readonly idempotencyKey?: undefined;
-  /** The span of the command, if it is part of a trace; see trace-context.ts. */
-  readonly traceparent?: string | undefined;
   /** The owner's events with content up to position `countedTo`. */
   readonly counted: number;
   readonly countedTo: number;
@@ -91,12 +72,10 @@ export function decideErasure(
 ): OwnerErased | PlantStoreError {
   const erased = since === undefined ? 0 : since + counted;
   if (erased === 0)
-    return new PlantStoreError('COUNT_OUTDATED', 'the log moved on faster than its events were counted; try again', {
-      retryAfter: 1,
-    });
+    return new PlantStoreError('COUNT_OUTDATED', 'the log moved on faster than its events were counted; try again');
   return { type: 'OwnerErased', actor, issuer, traceparent, erased, subject };
 }
 
-/** The state of a key after one of its events. Pure. */
-export const evolve = (_state: PlantState, event: PlantEvent): PlantState =>
+/** The state of a key after its last event. Pure. */
+export const stateAfter = (event: PlantEvent): PlantState =>
   event.type === 'PlantAdded' ? plantFields(event) : undefined;

@@ -1,7 +1,14 @@
-/**
- * Every way in which a call can fail: the stable reason, its google.rpc.Code number and its HTTP status. All transports
- * use this table.
- */
+/** What callers get of a kind of failure. */
+interface Kind {
+  /** google.rpc.Code number. */
+  readonly code: number;
+  /** HTTP status. */
+  readonly status: number;
+  /** Seconds after which a retry may succeed, unless an error says otherwise. */
+  readonly retryAfter?: number;
+}
+
+/** Every way in which a call can fail, by its stable reason. All transports use this table. */
 export const ERRORS = {
   MALFORMED_REQUEST: { code: 3, status: 400 },
   INVALID_FIELD: { code: 3, status: 400 },
@@ -19,24 +26,24 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { code: 4, status: 408 },
   BODY_TOO_LARGE: { code: 8, status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
-  OWNER_BEING_ERASED: { code: 9, status: 400 },
-  COUNT_OUTDATED: { code: 10, status: 409 },
+  OWNER_BEING_ERASED: { code: 9, status: 400, retryAfter: 10 },
+  COUNT_OUTDATED: { code: 10, status: 409, retryAfter: 1 },
   MAY_NOT_ERASE: { code: 9, status: 400 },
   // Whether a key is free depends on earlier requests: FAILED_PRECONDITION, not INVALID_ARGUMENT.
   IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },
-  RATE_LIMITED: { code: 8, status: 429 },
-  TOO_MANY_LISTS: { code: 8, status: 429 },
-  TOO_MANY_WATCHES: { code: 8, status: 429 },
-  TOO_MANY_REQUESTS: { code: 8, status: 429 },
+  RATE_LIMITED: { code: 8, status: 429, retryAfter: 1 },
+  TOO_MANY_LISTS: { code: 8, status: 429, retryAfter: 1 },
+  TOO_MANY_WATCHES: { code: 8, status: 429, retryAfter: 1 },
+  TOO_MANY_REQUESTS: { code: 8, status: 429, retryAfter: 1 },
   CANCELLED: { code: 1, status: 499 },
   INTERNAL: { code: 13, status: 500 },
-  OVERLOADED: { code: 14, status: 503 },
-  SHUTTING_DOWN: { code: 14, status: 503 },
+  OVERLOADED: { code: 14, status: 503, retryAfter: 1 },
+  SHUTTING_DOWN: { code: 14, status: 503, retryAfter: 1 },
   WATCH_TOO_SLOW: { code: 14, status: 503 },
-  STORE_UNAVAILABLE: { code: 14, status: 503 },
-  OUTCOME_UNKNOWN: { code: 14, status: 503 },
+  STORE_UNAVAILABLE: { code: 14, status: 503, retryAfter: 1 },
+  OUTCOME_UNKNOWN: { code: 14, status: 503, retryAfter: 1 },
   ISSUER_UNAVAILABLE: { code: 14, status: 503 },
-} as const satisfies Record<string, { code: number; status: number }>;
+} as const satisfies Record<string, Kind>;
 
 /** Name of one kind of failure. */
 export type Reason = keyof typeof ERRORS;
@@ -64,7 +71,8 @@ export class PlantStoreError extends Error {
     Error.stackTraceLimit = stackTraceLimit;
     this.name = 'PlantStoreError';
     this.reason = reason;
-    this.details = details;
+    const { retryAfter }: Kind = ERRORS[reason];
+    this.details = retryAfter === undefined ? details : { retryAfter, ...details };
   }
 
   /** google.rpc.Code number. */

@@ -1,14 +1,14 @@
 import { PLANT_FIELDS, type Plant, type PlantField, type PlantKey } from './plant.ts';
 
-/** Members that all events have. */
-interface Circumstances {
+/** What commands and their events say of the request. */
+export interface Circumstances {
   /** Subject of the token that gave the command. */
   readonly actor: string;
   /** Issuer of that token: actor names are unique for each issuer. */
   readonly issuer?: string | undefined;
   /** The caller's name for the request, if it had one; never empty. */
   readonly idempotencyKey?: string | undefined;
-  /** The span of the append, if it is part of a trace; see trace-context.ts. */
+  /** The span of the command, or of its append, if it is part of a trace; see trace-context.ts. */
   readonly traceparent?: string | undefined;
 }
 

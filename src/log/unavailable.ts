@@ -19,7 +19,7 @@ const isDefect = (error: unknown): error is Error => DEFECTS.some((kind) => erro
 export const unavailable = (error: unknown): Error =>
   error instanceof PlantStoreError || error instanceof BrokenChainError || isDefect(error)
     ? error
-    : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), { retryAfter: 1 }, { cause: error });
+    : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), {}, { cause: error });
 
 function messageOf(error: unknown): string {
   if (error instanceof LogChangedError) return 'this instance does not serve, because its log was replaced; try again';

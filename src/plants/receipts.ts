@@ -28,7 +28,7 @@ export interface ReceiptOptions {
   readonly proofs: Semaphore;
 }
 
-const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again', { retryAfter: 1 });
+const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again');
 
 // Nobody gets it.
 const GONE = new PlantStoreError('CANCELLED', 'the call has ended');

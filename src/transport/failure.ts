@@ -75,7 +75,6 @@ export function detailsOf({ reason, message, details: { field, retryAfter } }: P
 }
 
 /** The error that ends streams that are still open when the server stops. */
-export const stopping = () =>
-  new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; use another one', { retryAfter: 1 });
+export const stopping = () => new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; use another one');
 
 const detail = <Desc extends DescMessage>(desc: Desc, value: MessageInitShape<Desc>): Detail<Desc> => ({ desc, value });

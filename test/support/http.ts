@@ -70,7 +70,7 @@ export function expectError(reply: Reply, status: number, code: number): string 
     type: expect.stringMatching(/^application\/json(; charset=utf-8)?$/),
   });
   const reason = String(reply.headers['plantstore-reason']);
-  expect({ reason, ...ERRORS[reason as Reason] }).toEqual({ reason, status, code });
+  expect({ reason, ...ERRORS[reason as Reason] }).toMatchObject({ reason, status, code });
   const body = JSON.parse(reply.text);
   expect(body).toEqual({ error: code, message: expect.stringMatching(/./) });
   return body.message;

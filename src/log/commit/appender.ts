@@ -88,9 +88,7 @@ export class Appender {
       if (this.#follower.changed.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
         if (sends > 0) return { landed, certain: false };
-        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again', {
-          retryAfter: 1,
-        });
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again');
       }
       await pause(backoff.next());
     }

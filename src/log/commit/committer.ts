@@ -73,12 +73,19 @@ const outcomeUnknown = () =>
   new PlantStoreError(
     'OUTCOME_UNKNOWN',
     'the outcome is unknown; retry, with the same Idempotency-Key if you sent one',
-    {
-      retryAfter: 1,
-    },
   );
 
-const STOPPED = new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; try again', { retryAfter: 1 });
+const STOPPED = new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; try again');
+
+/** Why a command is not decided any more. Undefined: its sender still waits, and its time is not over. */
+export function withdrawal(
+  { cancellation, deadline }: Pick<Terms, 'deadline'> & { readonly cancellation: Cancellation | undefined },
+  now: number,
+): PlantStoreError | undefined {
+  if (cancellation?.aborted === true)
+    return new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided');
+  return now < deadline ? undefined : new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again');
+}
 
 interface Waiting extends Keyed, Terms {
   readonly cancellation: Cancellation | undefined;
@@ -180,7 +187,7 @@ export class Committer {
    * `elsewhere`: the number of commands that wait at other instances.
    */
   refusal(elsewhere = 0): PlantStoreError | undefined {
-    const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
+    const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`);
     if (this.#closed) return STOPPED;
     if (this.#pending + elsewhere >= this.#limits.queue) return overloaded('too many commands are waiting');
     if (this.#follower.tail.bytes >= this.#limits.tailBytes)
@@ -222,13 +229,9 @@ export class Committer {
   }
 
   #withdrawn(waiting: Waiting): boolean {
-    if (waiting.cancellation?.aborted === true) {
-      this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
-      return true;
-    }
-    if (monotonic() < waiting.deadline) return false;
-    this.#fail(waiting, new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }));
-    return true;
+    const why = withdrawal(waiting, monotonic());
+    if (why !== undefined) this.#fail(waiting, why);
+    return why !== undefined;
   }
 
   /** Whether the instance that got the command may still apply it. An append here since then prevents that. */
@@ -309,9 +312,7 @@ export class Committer {
       if (landed > 0) this.#parking.release();
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && monotonic() >= deadline)
-        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
-          retryAfter: 1,
-        });
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again');
       if (commands.length > 0) await this.#giveWay(backoff);
     }
   }

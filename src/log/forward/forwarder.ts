@@ -1,8 +1,8 @@
 import type { Command } from '../../domain/decider.ts';
-import { PlantStoreError } from '../../domain/errors.ts';
+import type { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
 import { clearTimer, monotonic, nextTurn, randomUUID, setRepeating, type Timer } from '../../time/host.ts';
-import type { Cancellation, Committer } from '../commit/committer.ts';
+import { type Cancellation, type Committer, withdrawal } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
@@ -166,7 +166,7 @@ export class Forwarder {
     let taken = 0;
     for (let text = 0; taken < this.#unsent.length && commands.length < BATCH && text < BATCH_TEXT; taken++) {
       const forwarded = this.#unsent[taken]!;
-      const refusal = withdrawn(forwarded, now);
+      const refusal = withdrawal(forwarded, now);
       if (refusal !== undefined) {
         this.#refuse(forwarded, refusal);
         continue;
@@ -272,13 +272,6 @@ export class Forwarder {
     this.#link.close();
     this.#end(new Error('the writer does not answer'));
   }
-}
-
-function withdrawn({ cancellation, deadline }: Forwarded, now: number): PlantStoreError | undefined {
-  if (cancellation?.aborted === true)
-    return new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided');
-  if (now < deadline) return undefined;
-  return new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 });
 }
 
 const textOf = (command: Command): number =>

@@ -43,7 +43,6 @@ const END = `UPDATE events
 const STILL_READ = new PlantStoreError(
   'OWNER_BEING_ERASED',
   'what was erased is still in the write-ahead log, because another process, such as a backup, reads the database; the erasure ends when that does: repeat the call with the same subject key to wait for it',
-  { retryAfter: 10 },
 );
 
 /**

@@ -255,7 +255,7 @@ class SqliteStore implements Store {
 
   async snapshot(): Promise<Snapshot> {
     if (this.#snapshots.size >= MAX_SNAPSHOTS)
-      throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again', { retryAfter: 1 });
+      throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
     const snapshot = new SqliteSnapshot(this.#path, this.#reads, (closed) => this.#snapshots.delete(closed));
     this.#snapshots.add(snapshot);
     return snapshot;

@@ -1,4 +1,4 @@
-import { evolve, type PlantState } from '../../domain/decider.ts';
+import { type PlantState, stateAfter } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import { keyString, type PlantKey, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
@@ -283,13 +283,14 @@ export class Tail {
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined) this.#named.set(idempotency, logged);
     const key = keyString(owner, id);
+    const state = stateAfter(event);
     const entry = this.#entries.get(key);
     if (entry !== undefined) {
-      entry.state = evolve(entry.state, event);
+      entry.state = state;
       entry.position = position;
       return;
     }
-    const added: TailEntry = { owner, id, state: evolve(undefined, event), position };
+    const added: TailEntry = { owner, id, state, position };
     this.#entries.set(key, added);
     const owned = this.#owners.get(owner);
     if (owned === undefined) this.#owners.set(owner, [added]);

@@ -159,7 +159,7 @@ class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
 }
 
 const tooLate = (): PlantStoreError =>
-  new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', { retryAfter: 1 });
+  new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit');
 
 /**
  * Merges rows of the read model with the tail's entries of the same owner, both in ascending id. For a key with an

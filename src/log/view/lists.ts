@@ -165,7 +165,6 @@ export class Lists {
       throw new PlantStoreError(
         'TOO_MANY_LISTS',
         'too many long lists of this owner are being read; read them to their end, or in pages with limit',
-        { retryAfter: 1 },
       );
     }
   }

@@ -48,7 +48,6 @@ const PIECE = 64 * 1024;
 const ERASED = new PlantStoreError(
   'OVERLOADED',
   'events that were not read yet have been erased; start the watch again',
-  { retryAfter: 1 },
 );
 
 const NOTHING: readonly Step[] = [];

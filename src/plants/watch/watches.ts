@@ -43,7 +43,6 @@ const LOOK = 500;
 const RESTARTED = new PlantStoreError(
   'OVERLOADED',
   'this instance was cut off for too long to know all changes; resume after the last position',
-  { retryAfter: 1 },
 );
 
 const BEHIND = new PlantStoreError(
@@ -100,12 +99,9 @@ export class Watches implements WatchKeeper {
       throw new PlantStoreError(
         'TOO_MANY_WATCHES',
         `this owner has ${counted(channel.subscribers.size, 'stream')} open, the maximum; share one, or close one`,
-        { retryAfter: 1 },
       );
     if (this.#watches.size >= this.#limits.maxWatches)
-      throw new PlantStoreError('OVERLOADED', 'too many streams are open on this instance; try again', {
-        retryAfter: 1,
-      });
+      throw new PlantStoreError('OVERLOADED', 'too many streams are open on this instance; try again');
     const watch = new Watch(this, channel, validity, viewer);
     this.#channels.set(owner, channel);
     channel.subscribers.add(watch);

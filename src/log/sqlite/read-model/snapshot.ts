@@ -10,9 +10,7 @@ import { allPlants, plantsIn } from './rows.ts';
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
 
-const ENDED = new PlantStoreError('STORE_UNAVAILABLE', 'an erasure ended this read, which began before it; try again', {
-  retryAfter: 1,
-});
+const ENDED = new PlantStoreError('STORE_UNAVAILABLE', 'an erasure ended this read, which began before it; try again');
 
 /** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
