@@ -8,7 +8,7 @@ import { contentsCheck } from './checks/contents.ts';
 import { notAsked, Reads, type Stop, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
 import { chainCheck, checkpointCheck, positionsCheck, treeCheck } from './checks/log.ts';
-import { ReadModelCheck } from './checks/read-model.ts';
+import { readModelCheck } from './checks/read-model.ts';
 import { Fold } from './fold/fold.ts';
 import { headMembers } from './formats/event-json.ts';
 import { checkpointOf } from './project.ts';
@@ -76,13 +76,15 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
   const head = await reads.try(() => store.head());
   const end = head?.position ?? reads.stop?.position ?? 0;
   using fold = new SteadyFold(await reads.try(() => SteadyView.open(store, { to: checkpoint })));
-  const readModel = new ReadModelCheck(store, checkpoint, fold);
+  let compared: number | undefined;
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
     positionsCheck(Math.max(end, checkpoint)),
     chainCheck(),
     contentsCheck(store, end),
-    readModel,
+    readModelCheck(store, checkpoint, fold, (at) => {
+      compared = at;
+    }),
     decisionsCheck(store, end, fold),
     reads.storage,
     treeCheck(store, checkpoint),
@@ -105,7 +107,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
       for (const [index, answer] of answers.entries())
         if (isOfFold(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
-    yield { ok, head, checkpoint: readModel.checkpoint, answers };
+    yield { ok, head, checkpoint: compared, answers };
   } finally {
     for (const check of checks) await check.close?.();
   }

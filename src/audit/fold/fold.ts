@@ -1,4 +1,4 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { PlantEvent } from '../../domain/events.ts';
 import { IDEMPOTENCY_TTL } from '../../domain/idempotency.ts';
 import { PLANT_FIELDS, plantOfTexts, textsOf, withKey } from '../../domain/plant.ts';
@@ -40,8 +40,7 @@ export class Fold implements Disposable {
   readonly #remove: StatementSync;
   readonly #use: StatementSync;
   readonly #erase: readonly StatementSync[];
-  readonly #first: StatementSync;
-  readonly #next: StatementSync;
+  readonly #rows: StatementSync;
   #position = 0;
   #misfit: Failure | undefined;
 
@@ -58,12 +57,9 @@ export class Fold implements Disposable {
        ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${IDEMPOTENCY_TTL}`,
     );
     this.#erase = ['plants', 'keys'].map((table) => db.prepare(`DELETE FROM ${table} WHERE owner = ?`));
-    this.#first = db.prepare('SELECT * FROM plants ORDER BY owner, id LIMIT ?');
-    this.#next = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');
-    for (const query of [this.#first, this.#next]) {
-      query.setReadBigInts(true);
-      query.setReturnArrays(true);
-    }
+    this.#rows = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');
+    this.#rows.setReadBigInts(true);
+    this.#rows.setReturnArrays(true);
   }
 
   /** Position of the last event taken; 0 before the first. */
@@ -85,21 +81,18 @@ export class Fold implements Disposable {
 
   /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id. */
   async *rows(): AsyncGenerator<OwnedRow[], void, void> {
-    for (let rows = this.#read(this.#first); rows.length > 0; await turn()) {
-      yield rows;
-      if (rows.length < ROWS) return;
-      const { owner, id } = rows.at(-1)!;
-      rows = this.#read(this.#next, owner, id);
+    // Below every key: in SQLite's order, all integers come after -Infinity.
+    for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await turn()) {
+      const found = this.#rows.all(owner, id, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
+      if (found.length > 0)
+        yield found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));
+      if (found.length < ROWS) return;
+      [owner, id] = found.at(-1)!;
     }
   }
 
   [Symbol.dispose](): void {
     this.#db.close();
-  }
-
-  #read(query: StatementSync, ...after: SQLInputValue[]): OwnedRow[] {
-    const found = query.all(...after, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
-    return found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));
   }
 
   #apply(logged: LoggedEvent): void {
