@@ -3,7 +3,7 @@ import type { Head, LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
-import type { Check, Failure, Question } from './checks/check.ts';
+import { type Check, type Failure, QUESTIONS, type Question } from './checks/check.ts';
 import { contentsCheck } from './checks/contents.ts';
 import { notAsked, Reads, type Stop, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
@@ -192,23 +192,12 @@ async function finished(check: Check, reads: Reads): Promise<Failure | undefined
   }
 }
 
-/** The questions of every verification of a store that can check itself. */
-const OF_EVERY_LOG: readonly Question[] = [
-  'positions',
-  'chain',
-  'contents',
-  'read_model',
-  'decisions',
-  'storage',
-  'tree',
-];
-
 /** The verdict on a store that cannot be opened, because it is damaged. */
 export const damagedVerdict = ({ fault }: DamagedStoreError): Verdict => ({
   ok: false,
   head: undefined,
   checkpoint: undefined,
-  answers: OF_EVERY_LOG.map((question) => ({
+  answers: QUESTIONS.map((question) => ({
     question,
     failure: question === 'storage' ? { message: fault } : notAsked('the database cannot be opened'),
   })),

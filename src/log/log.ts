@@ -22,6 +22,7 @@ import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
 import type { Listing, ListQuery } from './view/listing.ts';
 import { Lists } from './view/lists.ts';
 import { Projector } from './view/projector.ts';
+import { eventAt } from './whole-range.ts';
 
 /** Bounds of a log. */
 export interface LogLimits extends CommitterLimits {
@@ -257,7 +258,8 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
 async function headOfCheckpoint(store: Store): Promise<Head> {
   const position = await store.checkpoint();
   if (position === 0) return EMPTY_HEAD;
-  for await (const [event] of store.read(position - 1, { to: position })) if (event !== undefined) return headAt(event);
+  const event = await eventAt(store, position);
+  if (event !== undefined) return headAt(event);
   const end = (await store.head()).position;
   throw new BrokenChainError(
     Math.min(end + 1, position),

@@ -1,17 +1,11 @@
 import type { PlantKey } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 
-/** The questions of an audit. Each has the answer yes or no. */
-export type Question =
-  | 'positions'
-  | 'chain'
-  | 'contents'
-  | 'read_model'
-  | 'decisions'
-  | 'storage'
-  | 'tree'
-  | 'checkpoint'
-  | 'topic';
+/** The questions of every audit, in their order. Each has the answer yes or no. */
+export const QUESTIONS = ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'tree'] as const;
+
+/** A question of an audit: also whether the log extends a checkpoint, and whether the topic has what it has. */
+export type Question = (typeof QUESTIONS)[number] | 'checkpoint' | 'topic';
 
 /** The first place where the answer to a question is no. */
 export interface Failure {
