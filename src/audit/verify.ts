@@ -5,7 +5,7 @@ import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { type Check, type Failure, QUESTIONS, type Question } from './checks/check.ts';
 import { contentsCheck } from './checks/contents.ts';
-import { notAsked, Reads, type Stop, unanswered } from './checks/damage.ts';
+import { notAsked, type Stop, stopAt, storageCheck, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
 import { chainCheck, checkpointCheck, positionsCheck, treeCheck } from './checks/log.ts';
 import { readModelCheck } from './checks/read-model.ts';
@@ -70,12 +70,22 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
 }
 
 async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
-  const reads = new Reads(store, options.signal);
+  const fault = await store.fault?.();
+  let stop: Stop | undefined;
+  const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      stop = stopAt(error, fault);
+      return undefined;
+    }
+  };
   // If the store has lost it, the comparison of the read model finds that.
-  const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
-  const head = await reads.try(() => store.head());
-  const end = head?.position ?? reads.stop?.position ?? 0;
-  using fold = new SteadyFold(await reads.try(() => SteadyView.open(store, { to: checkpoint })));
+  const checkpoint = (await tried(() => checkpointOf(store))) ?? 0;
+  const head = await tried(() => store.head());
+  const end = head?.position ?? stop?.position ?? 0;
+  using fold = new SteadyFold(await tried(() => SteadyView.open(store, { to: checkpoint })));
+  const storage = storageCheck(fault);
   let compared: number | undefined;
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
@@ -86,19 +96,19 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
       compared = at;
     }),
     decisionsCheck(store, end, fold),
-    reads.storage,
+    storage,
     treeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...((await options.checks?.()) ?? []),
   ];
   try {
     const failures = new Map<Check, Failure>();
-    const stop = (yield* pass(store, end, checks, failures, reads)) ?? reads.stop;
+    stop = (yield* pass(store, end, checks, failures, options.signal, fault)) ?? stop;
     const answers: Answer[] = [];
     for (const check of checks) {
-      const isAsked = stop === undefined || check === reads.storage;
+      const isAsked = stop === undefined || check === storage;
       const failure =
-        failures.get(check) ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
+        failures.get(check) ?? (isAsked ? await finished(check, fault) : unanswered(check.question, stop!));
       answers.push({ question: check.question, failure });
     }
     // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
@@ -154,11 +164,12 @@ async function* pass(
   end: number,
   checks: readonly Check[],
   failures: Map<Check, Failure>,
-  reads: Reads,
+  signal: AbortSignal | undefined,
+  fault: string | undefined,
 ): AsyncGenerator<Progress, Stop | undefined> {
   try {
     for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
-      reads.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       for (const check of checks) {
         const failure = failures.has(check) ? undefined : await taken(check, events);
         if (failure !== undefined) failures.set(check, failure);
@@ -167,7 +178,8 @@ async function* pass(
     }
     return undefined;
   } catch (error) {
-    return reads.stopAt(error);
+    signal?.throwIfAborted();
+    return stopAt(error, fault);
   }
 }
 
@@ -182,13 +194,13 @@ async function taken(check: Check, events: readonly LoggedEvent[]): Promise<Fail
   }
 }
 
-async function finished(check: Check, reads: Reads): Promise<Failure | undefined> {
+async function finished(check: Check, fault: string | undefined): Promise<Failure | undefined> {
   try {
     return await check.finish();
   } catch (error) {
     if (error instanceof LostRecordError || error instanceof BrokenReadModelError) return { message: error.message };
     if (error instanceof BrokenTreeError) return { message: error.why };
-    return unanswered(check.question, await reads.stopAt(error));
+    return unanswered(check.question, stopAt(error, fault));
   }
 }
 
