@@ -17,7 +17,7 @@ export function Notice({
   return (
     <div class={problem === undefined ? 'notice' : 'notice problem'} role={problem === undefined ? undefined : 'alert'}>
       <p class="notice-title">{title}</p>
-      {children ?? <p>{problem}</p>}
+      {children ?? (problem && <p>{problem}</p>)}
       {retry && (
         <button type="button" onClick={retry}>
           Try again
