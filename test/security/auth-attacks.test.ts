@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attacks } from './attacks/index.ts';
 import { openScene, type Scene } from './attacks/scene.ts';
-import { type Door, openAuthenticator, openRest } from './doors.ts';
+import { type Door, openRest } from './doors.ts';
 import { openConnect, openGrpc } from './rpc-doors.ts';
 
 const GOOD = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
@@ -10,7 +10,6 @@ const GOOD = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 const grpcAttacks = attacks.filter(({ name }) => !/not ASCII|in the query/.test(name));
 
 describe.each([
-  ['the authenticator', openAuthenticator, attacks],
   ['REST', openRest, attacks],
   ['Connect', openConnect, attacks],
   ['gRPC', openGrpc, grpcAttacks],

@@ -1,6 +1,4 @@
 import { expect } from 'vitest';
-import type { PlantStoreError } from '../../src/domain/errors.ts';
-import { trust } from '../support/authentication.ts';
 import { client } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import type { Answer, Attack, AttackRequest } from './attacks/attack.ts';
@@ -19,28 +17,6 @@ export interface Door extends AsyncDisposable {
 }
 
 const statusAndChallenge = ({ expect: { status, wwwAuthenticate } }: Attack): Answer => ({ status, wwwAuthenticate });
-
-/** The authenticator itself. */
-export async function openAuthenticator({ issuer }: Scene): Promise<Door> {
-  const { authenticator, decisions, keys } = trust(issuer);
-  return {
-    async send({ headers: { authorization } }) {
-      try {
-        await authenticator.authenticate(authorization);
-        return { status: 200, wwwAuthenticate: undefined };
-      } catch (thrown) {
-        const { status, details } = thrown as PlantStoreError;
-        return { status, wwwAuthenticate: details.challenge };
-      }
-    },
-    answerTo: statusAndChallenge,
-    reasons: () => decisions.filter(({ outcome }) => outcome === 'refused').map(({ reason }) => reason),
-    log: () => JSON.stringify(decisions),
-    async [Symbol.asyncDispose]() {
-      keys.close();
-    },
-  };
-}
 
 /** A running service that trusts the scene's issuer. */
 export const startTrusting = ({ issuer }: Scene): Promise<LocalService> =>
