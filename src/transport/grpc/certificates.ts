@@ -114,7 +114,11 @@ class PemFile {
  * keep theirs. When files change one after another, it waits until nothing has changed for two checks. It logs invalid
  * files, as an error, and the server keeps the previous ones.
  */
-export function followCertificates(server: Server, files: TlsFiles, logger: Pick<Logger, 'info' | 'error'>): void {
+export function followCertificates(
+  server: Server,
+  files: TlsFiles,
+  logger: Pick<Logger, 'info' | 'error'>,
+): () => void {
   const reload = () => {
     try {
       server.setSecureContext(optionsOf(readCertificates(files)));
@@ -130,8 +134,8 @@ export function followCertificates(server: Server, files: TlsFiles, logger: Pick
   };
   const paths = [files.certificate, files.key, files.clientCa].filter((path) => path !== undefined);
   for (const path of paths) watchFile(path, { interval: LOOK, persistent: false }, changed);
-  server.once('close', () => {
+  return () => {
     clearTimeout(timer);
     for (const path of paths) unwatchFile(path, changed);
-  });
+  };
 }

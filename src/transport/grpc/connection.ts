@@ -5,6 +5,7 @@ import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
+import { handleOf } from './sockets.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
@@ -235,10 +236,6 @@ export class GrpcConnection extends Connection {
     this.#admission.memory.set(this, this.#unfinished + streams + this.#incomplete);
   }
 }
-
-/** What reads a socket: a private member of Node, whose sessions over HTTP/2 cannot be paused otherwise. */
-const handleOf = (socket: Socket) =>
-  (socket as unknown as { readonly _handle: { readStop(): void; readStart(): void } | null })._handle;
 
 /** Puts back every Authorization field of a stream: Node keeps the first one, and a call must have one alone. */
 function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, raw: string[]): void {

@@ -1,13 +1,20 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer, type TlsOptions, type Server as TlsServer } from 'node:tls';
+import type { TlsOptions } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
+import type { Admission } from '../admission/admission.ts';
 import { followCertificates, type Identity, optionsOf, readCertificates, type TlsFiles } from './certificates.ts';
+import { Handshakes } from './handshakes.ts';
 
 /** Longest TLS handshake, and longest wait for a first byte where that tells whether one comes, in milliseconds. */
 const HANDSHAKE_TIMEOUT = 20_000;
 
 /** The first byte of a TLS connection (RFC 8446, section 5.1). No HTTP/2 connection begins with it. */
 const HANDSHAKE = 22;
+
+/** Who lets connections in, and what they are encrypted with. */
+export interface ListenerOptions extends ListenerTls {
+  readonly admission: Admission;
+}
 
 /** What connections to the gRPC port are encrypted with. */
 export interface ListenerTls {
@@ -23,35 +30,36 @@ export interface ListenerTls {
  * when a file cannot be read or is invalid.
  */
 export function createListener(
-  { tls, identity }: ListenerTls,
+  { tls, identity, admission }: ListenerOptions,
   requestTimeout: number,
   logger: Logger,
   onConnection: (socket: Socket) => void,
 ): Server {
-  const handshakeTimeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
-  if (tls !== undefined) {
-    const options = { ...optionsOf(readCertificates(tls)), requestCert: tls.clientCa !== undefined };
-    const server = createSecureServer({ ...options, handshakeTimeout }, onConnection);
-    followCertificates(server, tls, logger);
-    return server;
-  }
-  if (identity === undefined) return createServer({ pauseOnConnect: true }, onConnection);
-  const options = { cert: identity.certificate, key: identity.key, minVersion: 'TLSv1.3' } as const;
-  const secure = createSecureServer({ ...options, handshakeTimeout }, onConnection);
-  return createServer((socket) =>
-    onFirstByte(socket, handshakeTimeout, (byte) => {
-      if (byte === HANDSHAKE) secure.emit('connection', socket);
-      else onConnection(socket);
+  const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls);
+  if (options === undefined) return createServer({ pauseOnConnect: true }, onConnection);
+  const timeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
+  const handshakes = new Handshakes(options, timeout, admission, onConnection);
+  const listener = createServer((socket) =>
+    onFirstByte(socket, timeout, (byte) => {
+      if (byte === HANDSHAKE) handshakes.add(socket);
+      else if (tls === undefined) onConnection(socket);
+      else socket.destroy();
     }),
   );
+  if (tls !== undefined) listener.once('close', followCertificates(handshakes.server, tls, logger));
+  return listener;
 }
 
-function createSecureServer(options: TlsOptions, onConnection: (socket: Socket) => void): TlsServer {
-  const server = createTlsServer({ ...options, ALPNProtocols: ['h2'] }, onConnection);
-  // A failed or slow handshake leaves its connection open.
-  server.on('tlsClientError', (_error, socket) => socket.destroy());
-  return server;
-}
+const optionsOfCallers = (tls: TlsFiles): TlsOptions => ({
+  ...optionsOf(readCertificates(tls)),
+  requestCert: tls.clientCa !== undefined,
+});
+
+const optionsOfInstances = ({ certificate, key }: Identity): TlsOptions => ({
+  cert: certificate,
+  key,
+  minVersion: 'TLSv1.3',
+});
 
 /** Looks at the first byte of a connection and leaves it there. Ends a connection that sends none in time. */
 function onFirstByte(socket: Socket, milliseconds: number, then: (byte: number) => void): void {

@@ -1,0 +1,19 @@
+import type { Socket } from 'node:net';
+
+/** What reads a socket: a private member of Node, whose TLS and sessions over HTTP/2 cannot be paused otherwise. */
+export const handleOf = (socket: Socket) => (socket as unknown as { readonly _handle: Handle | null })._handle;
+
+interface Handle {
+  /** Whether the socket itself reads. */
+  reading: boolean;
+  readStop(): void;
+  readStart(): void;
+}
+
+/** Reads no more of a socket until it is asked for more, or its handle is started. */
+export function stopReading(socket: Socket): void {
+  const handle = handleOf(socket);
+  if (handle === null) return;
+  handle.reading = false;
+  handle.readStop();
+}

@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { Admission } from '../../src/transport/admission/admission.ts';
+import { createListener } from '../../src/transport/grpc/listener.ts';
+import { CertificateAuthority } from '../support/certificates.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-handshakes-'));
+const MIB = 2 ** 20;
+const admission = new Admission({ maxInFlight: 1_024, maxWait: 500, requestMemory: 64 * MIB }, () => {});
+const sockets: Socket[] = [];
+let listener: ReturnType<typeof createListener>;
+let port: number;
+let hello: Buffer;
+
+beforeAll(async () => {
+  const tls = new CertificateAuthority(directory, 'ca').issue('server');
+  listener = createListener({ admission, tls }, 50, pino({ level: 'silent' }), (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {}).end('agreed');
+  });
+  port = await listening(listener.listen(0, '127.0.0.1'));
+  hello = await clientHello();
+});
+afterAll(() => {
+  listener.close();
+  rmSync(directory, { recursive: true });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+async function listening(server: ReturnType<typeof createServer>): Promise<number> {
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** What a client of TLS begins with. */
+async function clientHello(): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1');
+  const client = connectTls({ port: await listening(server), host: '127.0.0.1' }).on('error', () => {});
+  const [socket] = await once(server, 'connection');
+  const [bytes] = await once(socket, 'data');
+  client.destroy();
+  server.close();
+  return bytes;
+}
+
+/** Connections that were accepted, and on which nothing was sent. */
+async function connections(count: number): Promise<Socket[]> {
+  const open = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  sockets.push(...open);
+  for (let accepted = 0; accepted < count; accepted++) await once(listener, 'connection');
+  return open;
+}
+
+/** Agrees on TLS, and resolves with what a connection that did gets. */
+async function agree(): Promise<string> {
+  const socket = connectTls({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false });
+  const [bytes] = await once(socket, 'data');
+  socket.destroy();
+  return String(bytes);
+}
+
+test.each([0, 1])(
+  'of handshakes that all go on at once after %d bytes, each turn of the event loop has few',
+  async (sent) => {
+    const open = await connections(100);
+    const begun = sent > 0 ? called('set', open.length) : undefined;
+    for (const socket of open) socket.write(hello.subarray(0, sent));
+    await begun;
+    while (admission.turns.waiting > 0) await setImmediate();
+    let [turn, most] = [0, 0];
+    const answers = open.map(async (socket) => {
+      await once(socket, 'data');
+      if (turn++ > 0) return;
+      await setImmediate();
+      most = Math.max(most, turn);
+      turn = 0;
+    });
+    for (const socket of open) socket.write(hello.subarray(sent));
+    await Promise.all(answers);
+    expect(most).toBeLessThanOrEqual(32);
+  },
+);
+
+test('handshakes that are never completed keep nobody else from one', async () => {
+  const open = await connections(200);
+  for (const socket of open) socket.write(hello.subarray(0, -1));
+  expect(await agree()).toBe('agreed');
+  expect(open.filter(({ destroyed }) => destroyed)).toHaveLength(0);
+});
+
+test('what waits for its handshake counts as memory of requests, until it is gone', async () => {
+  const begun = called('set', 100);
+  const open = await connections(100);
+  for (const socket of open) socket.write(Buffer.concat([hello.subarray(0, 1), Buffer.alloc(9_999)]));
+  await begun;
+  expect(admission.held).toBeGreaterThan(0);
+  const gone = called('remove', 1, () => admission.held === 0);
+  for (const socket of open) socket.destroy();
+  await gone;
+});
+
+/** Resolves when a method of the admission's memory was called so many times while a condition held. */
+function called(method: 'set' | 'remove', times: number, counts = () => true): Promise<void> {
+  const { memory } = admission;
+  const original = memory[method].bind(memory) as (...values: unknown[]) => void;
+  let calls = 0;
+  return new Promise((resolve) => {
+    vi.spyOn(memory, method).mockImplementation((...values: unknown[]) => {
+      original(...values);
+      if (counts() && ++calls === times) resolve();
+    });
+  });
+}
