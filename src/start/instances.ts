@@ -23,16 +23,9 @@ export function instancesOf(
   if (mongodbUri === undefined) return undefined;
   const made = grpcTls ? undefined : selfSigned();
   const identity = made ? () => made : identityFrom(grpcTls!);
-  const tellRefusal = () => {
-    if (grpcTls === undefined) return;
-    refusalAsClient(grpcTls).then(
-      (refusal) => refusal && logger.warn(refusal),
-      () => {
-        // The gRPC port tells of files that cannot be used.
-      },
-    );
-  };
-  tellRefusal();
+  const warn = (refusal: string | undefined) => refusal && logger.warn(refusal);
+  // The gRPC port tells of files that cannot be used.
+  if (grpcTls !== undefined) refusalAsClient(grpcTls).then(warn, () => {});
   let taker: Taker | undefined;
   return {
     /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
@@ -41,9 +34,7 @@ export function instancesOf(
     addTo: (server: Registry) => addForwarding(server, () => taker),
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
-      taker = log.join(
-        forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing, tellRefusal),
-      );
+      taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
     },
   };
 }
@@ -54,7 +45,6 @@ function forwardingOf(
   telemetry: Telemetry,
   logger: Logger,
   tracing: Tracing | undefined,
-  tellRefusal: () => void,
 ): ForwardingOptions {
   let unreachable = false;
   return {
@@ -72,8 +62,6 @@ function forwardingOf(
           { writer, err: fault },
           "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS, the network and, with GRPC_TLS_CLIENT_CA, whether GRPC_TLS_CERT may be a client's",
         );
-        // The files may have been replaced since the start.
-        tellRefusal();
         unreachable = true;
       }
     },

@@ -103,37 +103,33 @@ const verbsOf = ({ verb }: HttpRule): string[] => (verb === 'GET' ? ['GET', 'HEA
 
 const routePath = (template: string): string => template.replaceAll(/\{(\w+)\}/g, ':$1');
 
-/** A call of the service by a REST request. */
+/** A call of the service by a REST request. It is its own signal: one of Node's for each request would cost more. */
 class RestCall implements Call {
   readonly principal: Principal;
   readonly idempotencyKey: Call['idempotencyKey'];
-  readonly signal: Call['signal'];
   replayed = false;
   readonly #raw: IncomingMessage;
+  readonly #response: ServerResponse;
 
   /** `request` must be authenticated. */
   constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
     this.principal = principal!;
     this.idempotencyKey = headers['idempotency-key'];
-    this.signal = new Abandonment(response);
     this.#raw = raw;
+    this.#response = response;
+  }
+
+  get signal(): Call['signal'] {
+    return this;
+  }
+
+  /** Whether the client left before its answer. */
+  get aborted(): boolean {
+    return this.#response.closed && !this.#response.writableFinished;
   }
 
   beginStream(): void {
     // The answer to HEAD has no stream.
     if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket).beginStream();
-  }
-}
-
-/** Whether the client left before its answer. Computed on demand: a signal for each request would cost more. */
-class Abandonment {
-  readonly #response: ServerResponse;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-  }
-
-  get aborted(): boolean {
-    return this.#response.closed && !this.#response.writableFinished;
   }
 }
