@@ -1,5 +1,11 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
+import {
+  Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  status as Status,
+  type StatusObject,
+} from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { StreamingCall } from '../../call.ts';
@@ -23,7 +29,12 @@ export interface Serving {
   readonly authenticate?: Authenticator['authenticate'];
   /** Whether a call asks for the health of the instance: it must be answered under any load. */
   readonly isProbe?: true;
+  /** Answers a call. Undefined: the library's handler does. */
+  readonly answer?: Answer;
 }
+
+/** Answers a whole request, by `sendMessage` and `sendStatus` of its call. If it rejects, the call fails. */
+export type Answer = (request: object, call: ServedCall) => Promise<void>;
 
 /** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
@@ -44,7 +55,7 @@ export interface ServingOptions {
 /** The instances' calls to each other. They have their own bounds and authentication and are not client requests. */
 const INTERNAL = '/plantstore.internal.';
 
-const SERVED = 'plantstore.call';
+const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one request message', metadata: null };
 
 // Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
@@ -67,9 +78,6 @@ export function serveCalls(options: ServingOptions): ServerInterceptor {
     method.path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, method, serving);
 }
 
-/** The call of this metadata. */
-export const servedCallOf = (metadata: Metadata): ServedCall => metadata.getOpaque(SERVED) as ServedCall;
-
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
 type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
 
@@ -77,8 +85,8 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
  * A call from its metadata to its end. It waits for its turn, is authenticated, read, and then takes a permit; or it is
  * refused. A client that does not read the end of its answer loses its stream.
  *
- * It stands between the library's side of the call and the handler, and serves both sides as one object. The library's
- * builders would take a dozen objects a call for the same. At the end it drops the handler's side: Node holds HTTP/2
+ * It stands between the library's side of the call and the method, and serves both sides as one object. The library's
+ * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it drops the handler's side: Node holds HTTP/2
  * streams, and everything that they refer to, until the next full garbage collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall, StreamingCall {
@@ -94,14 +102,17 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   readonly #options: ServingOptions;
   readonly #serving: Serving;
   readonly #refusal: Refusal | undefined;
-  /** The handler's side. Undefined once the call is over. */
+  /** The side of the library's handler. Undefined once the call is over. */
   #listener: Listener | undefined;
+  #request: object | undefined;
   #metadata: Metadata | undefined;
   #connection: GrpcConnection | undefined;
   #permit: Permit | undefined;
   /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
   #timer: NodeJS.Timeout | undefined;
   #isAnswering = false;
+  /** To be called when the message is on its way. */
+  #sent: (() => void) | undefined;
   #controller: AbortController | undefined;
 
   constructor(next: BaseCall, { path: route, requestStream, responseStream }: Method, options: ServingOptions) {
@@ -145,7 +156,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   onReceiveMetadata(metadata: Metadata): void {
     this.observed.received(metadata);
-    metadata.setOpaque(SERVED, this);
     this.#metadata = metadata;
     const stream = streamOf(this.#next);
     this.#connection = connectionOf(stream);
@@ -168,8 +178,13 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     }
   }
 
-  onReceiveMessage(message: unknown): void {
-    this.#listener?.onReceiveMessage(message);
+  onReceiveMessage(message: object): void {
+    if (this.#serving.answer === undefined) this.#listener?.onReceiveMessage(message);
+    else if (this.#request !== undefined) this.sendStatus(NOT_ONE);
+    else {
+      this.#request = message;
+      this.#next.startRead();
+    }
   }
 
   /** The request is complete. */
@@ -181,22 +196,37 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     else this.#takePermit(principal.owner);
   }
 
-  /** `message` is encoded. Once the call is over, nothing is sent and `sent` is never called. */
+  /** `message` is encoded. `sent` is called when it is on its way, or the call is over. */
   override sendMessage(message: Partial<Uint8Array>, sent: () => void): void {
-    if (this.#listener === undefined) return;
+    if (this.isOver) {
+      sent();
+      return;
+    }
     this.#awaitReader();
     // Messages of gRPC's own services are encoded later, so they are not counted.
     this.observed.bytes += message.byteLength ?? 0;
     // Of no effect after the first message.
     this.#next.sendMetadata(UNCOMPRESSED);
+    if (this.#streams) this.#sent = sent;
     this.#next.sendMessage(message, this.#streams ? () => this.#taken(sent) : sent);
   }
 
   override sendStatus(status: Parameters<BaseCall['sendStatus']>[0]): void {
-    if (this.#listener === undefined) return;
+    if (this.isOver) return;
     this.#awaitReader();
-    this.observed.code ??= status.code;
+    this.observed.code = status.code;
     this.#next.sendStatus(status);
+  }
+
+  /** Its method has failed. */
+  failed(thrown: unknown): void {
+    this.observed.failure = toPlantStoreError(thrown);
+    this.sendStatus(this.#options.statusOf(thrown, this.observed.requestId));
+  }
+
+  /** Whether it has its status, or nobody waits for it any more. */
+  get isOver(): boolean {
+    return this.#listener === undefined || this.observed.code !== undefined;
   }
 
   /** Runs at the end of every call, however it ends. */
@@ -209,6 +239,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#listener?.onCancel();
     this.#listener = undefined;
     this.#metadata = undefined;
+    this.#request = undefined;
+    this.#sent?.();
+    this.#sent = undefined;
   }
 
   /** Its answer lasts and is counted elsewhere. Gives the permit back. */
@@ -238,7 +271,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     const listener = this.#listener;
     if (listener === undefined) return;
     if (!this.#asksInStream) this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
-    listener.onReceiveMetadata(this.#metadata!);
+    if (this.#serving.answer === undefined) listener.onReceiveMetadata(this.#metadata!);
+    else this.#next.startRead();
   }
 
   #takePermit(owner: string): void {
@@ -253,7 +287,11 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   #handle(): void {
-    this.observed.run(() => this.#listener?.onReceiveHalfClose());
+    const { answer } = this.#serving;
+    const request = this.#request;
+    if (answer === undefined) this.observed.run(() => this.#listener?.onReceiveHalfClose());
+    else if (request === undefined) this.sendStatus(NOT_ONE);
+    else this.observed.run(() => answer(request, this).catch((thrown) => this.failed(thrown)));
   }
 
   #awaitReader(): void {
@@ -266,12 +304,13 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #taken(sent: () => void): void {
     clearTimeout(this.#timer);
     this.#isAnswering = false;
+    this.#sent = undefined;
     sent();
   }
 
   /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
   #fail(thrown: unknown): void {
-    if (this.#listener === undefined || this.observed.code !== undefined) return;
+    if (this.isOver) return;
     this.observed.failure = toPlantStoreError(thrown);
     this.#refuse(this.#options.statusOf(thrown, this.observed.requestId));
   }

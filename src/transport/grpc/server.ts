@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server as Listener } from 'node:net';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type DescService, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import {
   logVerbosity,
@@ -14,7 +14,6 @@ import {
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Service } from '../../call.ts';
-import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
@@ -23,9 +22,9 @@ import { type RpcError, rpcErrorOf } from '../failure.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
-import { handlersOf, type ServerCall } from './handlers.ts';
+import { answerOf } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
-import { type Serving, serveCalls, servedCallOf } from './served-call.ts';
+import { type Serving, serveCalls } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
 
@@ -79,7 +78,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const methods = new Set<string>();
   const connections = new GrpcConnections(admission, methods);
   const fail = (thrown: unknown, requestId?: string) => statusOf(rpcErrorOf(thrown, logger, requestId));
-  const served = new Map(services.flatMap((service) => servedMethods(service, authenticate)));
+  const served = new Map(services.flatMap((service) => servedMethods(service, authenticate, stop.signal)));
   const servingOf = (path: string) => served.get(path) ?? (path.startsWith(HEALTH_PATH) ? HEALTH : REFLECTION);
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
@@ -100,16 +99,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   );
   listener.on('close', () => connections.close());
   limitConnections(listener, limits.maxConnections, logger);
-  const handling = {
-    statusOf: (thrown: unknown, { metadata }: ServerCall) => {
-      const { observed } = servedCallOf(metadata);
-      observed.failure = toPlantStoreError(thrown);
-      return fail(thrown, observed.requestId);
-    },
-    stop: stop.signal,
-  };
-  for (const service of services) registry.addService(serverDefinitionOf(service.desc), handlersOf(service, handling));
   const descs = services.map(({ desc }) => desc);
+  for (const desc of descs) registry.addService(serverDefinitionOf(desc), uncalled(desc));
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
   health.addTo(registry);
@@ -157,10 +148,18 @@ function shutDown(server: Server, listener: Listener, milliseconds: number, stop
 
 /** How the methods of a service are served, by path. */
 const servedMethods = (
-  { desc, authenticate: own }: Service,
+  service: Service,
   authenticate: Authenticator['authenticate'],
+  stop: AbortSignal,
 ): [string, Serving][] =>
-  desc.methods.map(({ name }) => [`/${desc.typeName}/${name}`, { authenticate: own ?? authenticate }]);
+  service.desc.methods.map((method) => [
+    `/${service.desc.typeName}/${method.name}`,
+    { authenticate: service.authenticate ?? authenticate, answer: answerOf(service, method, stop) },
+  ]);
+
+/** The library wants a handler of each method, in whose place ServedCall answers. */
+const uncalled = ({ methods }: DescService): Record<string, () => void> =>
+  Object.fromEntries(methods.map(({ localName }) => [localName, () => {}]));
 
 /**
  * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
