@@ -66,7 +66,9 @@ export function openSqliteDatabase(directory: string): SqliteDatabase {
     },
     removeEvent: async (position) => void db.prepare('DELETE FROM events WHERE position = ?').run(position),
     putPlant: async ({ owner, id, name, tag }) =>
-      void db.prepare('INSERT OR REPLACE INTO plants VALUES (?, ?, ?, ?)').run(owner, id, name, tag ?? null),
+      void db
+        .prepare('INSERT OR REPLACE INTO plants (owner, id, name, tag) VALUES (?, ?, ?, ?)')
+        .run(owner, id, name, tag ?? null),
     removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
     setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
     removeCheckpoint: async () => db.exec('DELETE FROM checkpoints'),
