@@ -221,7 +221,7 @@ export class Committer {
       try {
         this.#loaded.push({ commands, states: await this.#states.load(commands) });
       } catch (error) {
-        for (const waiting of commands) this.#fail(waiting, error as Error);
+        for (const waiting of commands) this.#fail(waiting, unavailable(error));
       }
       if (!this.#committing) void this.#commitAll();
     }

@@ -3,8 +3,7 @@ import { idempotencyString } from '../../domain/idempotency.ts';
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
-import { OutdatedRowsError, type Pin } from '../tail/tail.ts';
-import { unavailable } from '../unavailable.ts';
+import { type Pin, untilCurrent } from '../tail/tail.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 
@@ -32,29 +31,17 @@ export class StateReader {
     this.#known = new KnownKeys(follower, owners);
   }
 
-  /**
-   * Reads what memory does not hold for these commands. Rejects with STORE_UNAVAILABLE when the store cannot be
-   * reached.
-   */
-  async load(commands: readonly Keyed[]): Promise<States> {
-    for (;;)
-      try {
-        return await this.#load(commands);
-      } catch (error) {
-        if (!(error instanceof OutdatedRowsError)) throw unavailable(error);
-      }
+  /** Reads what memory does not hold for these commands. Rejects when the store cannot be reached. */
+  load(commands: readonly Keyed[]): Promise<States> {
+    return untilCurrent(() => this.#load(commands));
   }
 
   /**
    * Whether commands may be decided on states that were loaded a while ago. Asks the store for the generation of its rows
-   * if that was not done just now. Rejects with STORE_UNAVAILABLE.
+   * if that was not done just now. Rejects when the store cannot be reached.
    */
   async areCurrent(loads: readonly States[]): Promise<boolean> {
-    try {
-      await this.#follower.lookAtRows();
-    } catch (error) {
-      throw unavailable(error);
-    }
+    await this.#follower.lookAtRows();
     return loads.every(({ isCurrent }) => isCurrent);
   }
 

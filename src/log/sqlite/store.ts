@@ -293,21 +293,10 @@ class SqliteStore implements Store {
 
   async mayErase(): Promise<void> {}
 
-  eraseContents(owner: string, by: number): AsyncIterable<number> {
-    return this.#erasures.eraseContents(owner, by);
-  }
-
-  clearErased(positions: readonly number[]): AsyncIterable<void> {
-    return this.#erasures.clear(positions);
-  }
-
-  erasurePublished(position: number): Promise<void> {
-    return this.#erasures.published(position);
-  }
-
-  endErasures(positions: readonly number[]): Promise<void> {
-    return this.#erasures.end(positions);
-  }
+  readonly eraseContents: Store['eraseContents'] = (owner, by) => this.#erasures.eraseContents(owner, by);
+  readonly clearErased: Store['clearErased'] = (positions) => this.#erasures.clear(positions);
+  readonly erasurePublished: Store['erasurePublished'] = (position) => this.#erasures.published(position);
+  readonly endErasures: Store['endErasures'] = (positions) => this.#erasures.end(positions);
 
   fault(): Promise<string | undefined> {
     return integrityFault(this.#path);

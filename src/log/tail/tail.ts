@@ -22,6 +22,16 @@ export class OutdatedRowsError extends Error {
   }
 }
 
+/** Reads below the tail, again whenever what was read is outdated. */
+export async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof OutdatedRowsError)) throw error;
+    }
+}
+
 /** Keeps every event after `base` in the tail until it is released, or until rows that were read are outdated. */
 export interface Pin {
   readonly base: number;

@@ -5,7 +5,7 @@ import { type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { OutdatedRowsError, type TailEntry } from '../tail/tail.ts';
+import { OutdatedRowsError, type TailEntry, untilCurrent } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, Merge, openListing, SHORT_LIST, type ShortList } from './listing.ts';
@@ -194,16 +194,6 @@ export class Lists {
       pin.release();
     }
   }
-}
-
-/** Reads below the tail, again whenever what was read is outdated. */
-async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof OutdatedRowsError)) throw error;
-    }
 }
 
 /** The first `limit` plants of a longer array, and the id after which the rest continues. */
