@@ -54,10 +54,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { usesT
     issuer,
     ownerClaim: values.JWT_OWNER_CLAIM,
     requiredScopes: values.JWT_REQUIRED_SCOPES,
-    rateLimit: values.RATE_LIMIT,
     limits: Object.freeze({
       maxInFlight: values.MAX_IN_FLIGHT,
       maxWait: values.MAX_WAIT,
+      /** Undefined: no limit. */
+      rateLimit: values.RATE_LIMIT,
       maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
       maxLongLists: values.MAX_LONG_LISTS,
       maxWatches: values.MAX_WATCHES,

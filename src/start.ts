@@ -70,7 +70,8 @@ export async function start(
   const publication = opened.use(startPublication(config, logger));
   publicationGauges(metrics, publication);
   if (publication !== undefined) health.set('kafka', () => publicationReadiness(publication.stats()));
-  const { keys, authenticator, authenticate, token } = await openAuthentication(config, telemetry, opened);
+  const { keys, authenticator, token } = await openAuthentication(config, telemetry, opened);
+  const { authenticate } = authenticator;
   health.set('issuer', () => keys.ready());
   followErasures(log, authenticator, logger);
 
@@ -79,7 +80,7 @@ export async function start(
   watchGauges(metrics, watches);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
-  const proofs = new Semaphore(PROOFS);
+  const proofs = new Semaphore({ ...PROOFS, maxWait: config.limits.maxWait });
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.verified);
 
   const admission = new Admission(config.limits, telemetry.shed);

@@ -1,7 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../domain/errors.ts';
-import type { Authenticator } from './authenticator.ts';
-import type { Principal } from './principal.ts';
 
 /**
  * Most owners to track. After a pause of a second, an owner's budget is whole and its entry is unnecessary. The service
@@ -40,19 +38,3 @@ const EPSILON = 1e-4;
 // One error for all calls, because a stack trace for each costs more than the rest of the check. At any rate, the next
 // call is due within a second.
 const LIMITED = new PlantStoreError('RATE_LIMITED', 'rate limit exceeded; slow down and try again');
-
-/** Adds the rate limit of owners to `authenticate`. Beyond it, throws or rejects with RATE_LIMITED. */
-export function limitRate(
-  authenticate: Authenticator['authenticate'],
-  perSecond: number,
-): Authenticator['authenticate'] {
-  const limit = new RateLimit(perSecond);
-  const take = (principal: Principal): Principal => {
-    limit.take(principal.owner);
-    return principal;
-  };
-  return (authorization) => {
-    const principal = authenticate(authorization);
-    return principal instanceof Promise ? principal.then(take) : take(principal);
-  };
-}

@@ -3,7 +3,6 @@ import { createAuthenticator } from '../auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.ts';
 import { RemoteKeySet } from '../auth/keys/jwks.ts';
 import type { KeySet } from '../auth/keys/key-set.ts';
-import { limitRate } from '../auth/rate-limit.ts';
 import type { Config } from '../config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { authenticationGauges } from './gauges.ts';
@@ -15,7 +14,7 @@ const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
 /**
  * Opens the token issuer that the settings trust; in development mode the service's own, which also gives a first
- * `token`. `authenticate` identifies a caller, within the rate limit of the settings.
+ * `token`.
  */
 export async function openAuthentication(
   config: Config,
@@ -28,9 +27,7 @@ export async function openAuthentication(
   const { ownerClaim, limits } = config;
   const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
   authenticationGauges(metrics, authenticator, keys);
-  const { authenticate } = authenticator;
-  const limited = config.rateLimit ? limitRate(authenticate, config.rateLimit) : authenticate;
-  return { keys, authenticator, authenticate: limited, token };
+  return { keys, authenticator, token };
 }
 
 async function openIssuer(

@@ -411,6 +411,16 @@ describe('an admission', () => {
     expect([admission.inFlight, admission.waiting]).toEqual([4, 0]);
   });
 
+  test('refuses what an owner sends beyond its rate, once the connection counts for it', () => {
+    const { admission } = scene({ rateLimit: 1 });
+    const connection = new TestConnection(admission.fresh.http);
+    admission.verified(connection, 'alice');
+    admission.verified(connection, 'bob');
+    const again = () => admission.verified(connection, 'alice');
+    expect(again).toThrow(expect.objectContaining({ reason: 'RATE_LIMITED' }));
+    expect(connection.caller.owner).toBe('alice');
+  });
+
   test('tells of what is late, and of connections that hold too much', () => {
     const { admission, shed } = scene({});
     expect(admission.late('grpc_web')).toBe(OVERLOADED);

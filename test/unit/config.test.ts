@@ -44,10 +44,10 @@ const defaults = {
   issuer: undefined,
   ownerClaim: 'sub',
   requiredScopes: [],
-  rateLimit: undefined,
   limits: {
     maxInFlight: 1024,
     maxWait: 500,
+    rateLimit: undefined,
     maxQueuedCommands: 8192,
     maxLongLists: 32,
     maxWatches: 10_000,
@@ -144,10 +144,10 @@ test('every variable is read', () => {
     issuer: { jwksUrl: new URL(JWT.JWKS_URL), issuer: JWT.JWT_ISSUER, audience: 'plants', maxStale: 0 },
     ownerClaim: 'tenant',
     requiredScopes: ['plants:read', 'plants:write'],
-    rateLimit: 50,
     limits: {
       maxInFlight: 7,
       maxWait: 100,
+      rateLimit: 50,
       maxQueuedCommands: 9,
       maxLongLists: 3,
       maxWatches: 50,

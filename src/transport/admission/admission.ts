@@ -1,3 +1,4 @@
+import { RateLimit } from '../../auth/rate-limit.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol, ShedReason } from '../../observe/request.ts';
 import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
@@ -13,6 +14,8 @@ export interface AdmissionLimits {
   readonly maxWait: number;
   /** Bytes that all requests under way may hold. */
   readonly requestMemory: number;
+  /** Most requests of an owner in a second. Default: as many as it sends. */
+  readonly rateLimit?: number | undefined;
 }
 
 /** An owner's share of the permits, as a fraction: so no owner can take all of them. */
@@ -36,6 +39,7 @@ export class Admission {
   readonly turns: Turns;
   readonly memory: HeldMemory;
   readonly #permits: Semaphore;
+  readonly #rate: RateLimit | undefined;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
   /**
    * Connections to each port on which no request has begun. They have turns of their own, so that new clients are heard,
@@ -50,7 +54,7 @@ export class Admission {
 
   /** `shed` is called for each request that is not served, and for each connection that is ended. */
   constructor(
-    { maxInFlight, maxWait, requestMemory }: AdmissionLimits,
+    { maxInFlight, maxWait, requestMemory, rateLimit }: AdmissionLimits,
     shed: (protocol: Protocol, reason: ShedReason) => void,
   ) {
     this.#shed = shed;
@@ -59,6 +63,7 @@ export class Admission {
     this.memory = new HeldMemory(requestMemory, ({ protocol }) => shed(protocol, 'memory'));
     const share = Math.ceil(maxInFlight / SHARE);
     this.#permits = new Semaphore({ permits: maxInFlight, share, maxWait, maxWaiting: Infinity });
+    this.#rate = rateLimit === undefined ? undefined : new RateLimit(rateLimit);
   }
 
   /** Requests that hold a permit. */
@@ -76,9 +81,10 @@ export class Admission {
     return this.turns.waiting + this.#permits.waiting;
   }
 
-  /** The token on a connection belongs to this owner. */
+  /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
     if (connection.caller.owner !== owner) this.memory.move(connection, this.#callers.of(owner));
+    this.#rate?.take(owner);
   }
 
   /** A request begins on a connection. `isProbe`: it asks for the health of the instance. */

@@ -129,7 +129,7 @@ export class GrpcConnection extends Connection {
     if (this.#calls.length === MOST_WAITING) handleOf(this.#socket)?.readStop();
   }
 
-  /** The token of a call belongs to this owner. */
+  /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
   verified(owner: string): void {
     this.#admission.verified(this, owner);
   }

@@ -253,11 +253,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #identify(authenticate: Authenticator['authenticate']): void {
     const principal = authenticate(this.#metadata!.get('authorization') as string[]);
     if (!(principal instanceof Promise)) this.#admit(principal);
-    else
-      principal.then(
-        (caller) => this.#admit(caller),
-        (thrown) => this.#fail(thrown),
-      );
+    else principal.then((caller) => this.#admit(caller)).catch((thrown) => this.#fail(thrown));
   }
 
   #admit(principal: Principal): void {

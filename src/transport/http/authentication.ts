@@ -42,11 +42,14 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
   const admit = (principal: Principal) => {
     request.principal = principal;
     connection.verified(principal.owner);
-    next();
   };
   const principal = authenticate(request.headers.authorization);
-  if (principal instanceof Promise) principal.then(admit, next);
-  else admit(principal);
+  if (principal instanceof Promise) {
+    principal.then(admit).then(() => next(), next);
+    return;
+  }
+  admit(principal);
+  next();
 }
 
 /** Admits a request that needs no token: refuses one that has waited too long for its turn, and takes a permit. */

@@ -107,6 +107,9 @@ describe('RATE_LIMIT', () => {
       'type.googleapis.com/google.rpc.RetryInfo',
     );
     grpc.close();
+    const limited = () => service.logs.filter(({ reason }) => reason === 'RATE_LIMITED');
+    await expect.poll(() => new Set(limited().map(({ protocol }) => protocol)).size).toBe(4);
+    for (const line of limited()) expect(line).toHaveProperty('owner');
   });
 });
 
