@@ -42,8 +42,14 @@ export const UNBUFFERED = { 'x-accel-buffering': 'no' };
 /** The media type of event streams (WHATWG HTML, section 9.2). */
 export const EVENT_STREAM = 'text/event-stream';
 
-/** Most elements of the list that are read. Those after them count as not there. */
+/** Most elements of a list that are read. Those after them count as not there. */
 const MAX_ELEMENTS = 32;
+
+/** Whether an Accept-Encoding header (RFC 9110, section 12.5.3) prefers gzip to no compression. */
+export function prefersGzip(acceptEncoding = ''): boolean {
+  const elements = acceptEncoding.split(',', MAX_ELEMENTS).join(',');
+  return new Negotiator({ headers: { 'accept-encoding': elements } }).encoding(['gzip', 'identity']) === 'gzip';
+}
 
 const JSON_OR = (type: string): string[] =>
   ['application/json', type].flatMap((available) => [available, `${available};charset=utf-8`]);

@@ -11,7 +11,8 @@ import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { varyBy } from './headers.ts';
+import { GONE } from './connection.ts';
+import { prefersGzip, varyBy } from './headers.ts';
 import { addResource } from './methods.ts';
 
 /** Content type of a checkpoint (c2sp.org/tlog-tiles, "Checkpoints"). */
@@ -56,6 +57,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
   ): void =>
     addResource(app, `/log/${path}`, async (request, reply) => {
       using _permit = await proofs.acquire(NOBODY);
+      if (request.socket.destroyed) throw GONE;
       try {
         const content = await body(request, reply);
         if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
@@ -105,7 +107,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     reply.header('cache-control', cachingOf(place.width));
     const { bundle } = await tree.readBlock(place.index, place.width);
     varyBy(reply, 'accept-encoding');
-    if (!acceptsGzip(request)) return bundle;
+    if (!prefersGzip(request.headers['accept-encoding'])) return bundle;
     reply.header('content-encoding', 'gzip');
     return compress(bundle);
   });
@@ -124,6 +126,3 @@ function positionOf(text: string): number {
     throw notFound('this is not the position of an event');
   return position;
 }
-
-const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
-  /(?:^|[\s,])(?:gzip|\*)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(headers['accept-encoding'] ?? '');

@@ -108,7 +108,9 @@ describe('the log', () => {
       });
     const plain = await get('identity');
     expect(plain.encoding).toBeUndefined();
-    expect((await get('gzip;q=0')).encoding).toBeUndefined();
+    for (const refused of ['gzip;q=0', 'gzip;q=0, *', 'gzip2', 'gzip;q=0.1, identity'])
+      expect((await get(refused)).encoding, refused).toBeUndefined();
+    expect((await get('*')).encoding).toBe('gzip');
     const packed = await get('br, gzip');
     expect(packed.encoding).toBe('gzip');
     expect(gunzipSync(packed.body)).toEqual(plain.body);
