@@ -311,6 +311,18 @@ describe('CORS', () => {
     expect((await preflight(path, 'https://other.test')).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
+  test('other OPTIONS requests are refused like any method that a path does not have', async () => {
+    const accessed = { origin: ORIGIN, 'access-control-request-method': 'POST' };
+    expect((await send('OPTIONS', '/plants', { headers: accessed })).headers).not.toHaveProperty('content-length');
+    const { origin, ...others } = accessed;
+    for (const headers of [{}, { origin }, others]) {
+      const reply = await send('OPTIONS', '/plants', { headers });
+      expectError(reply, 405, 12);
+      expect(reply.headers.allow).toBe('POST, GET, HEAD');
+      expectError(await send('OPTIONS', '/nothing', { headers }), 404, 5);
+    }
+  });
+
   test('it may read answers and errors, with their headers', async () => {
     for (const parts of [{ body: '{}' }, { body: '{' }]) {
       const { headers } = await send('POST', LIST, { ...parts, headers: { origin: ORIGIN } });

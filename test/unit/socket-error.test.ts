@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
+import type { EndedRequest } from '../../src/observe/request.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
+import { readBody } from '../../src/transport/http/body.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { statusesIn } from '../support/http.ts';
 
@@ -115,3 +118,33 @@ test.each([
     expect(statusesIn(await send([HELD + bytes + GET, GET]))).toEqual([200, 400]);
   },
 );
+
+test('what the parser ends is told of once, by what its client got; a connection on which nothing came is not', async () => {
+  const ended: EndedRequest[] = [];
+  const limits = { ...loadConfig({}).limits, requestTimeout: 0.1 };
+  const { promise: allEnded, resolve: endAll } = Promise.withResolvers<void>();
+  const observer = { ended: (request: EndedRequest) => void (ended.push(request) === 4 && endAll()) };
+  const admission = new Admission(limits, () => {});
+  const strict = createHttpServer(pino({ level: 'silent' }), limits, { admission, observer });
+  strict.addContentTypeParser('*', ({ raw }, _payload, done) => readBody(raw, undefined, done));
+  strict.post('/plants', async () => 'done');
+  await strict.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = strict.server.address() as AddressInfo;
+  const statusOf = async (bytes: string) => {
+    const client = connect(port, '127.0.0.1');
+    client.write(bytes);
+    return statusesIn(await text(client));
+  };
+  const post = `POST /plants HTTP/1.1\r\n${HEAD}`;
+  const sent = ['', post, `${post}Content-Length: 9\r\n\r\n{`, 'hello\r\n\r\n', `CONNECT a:1 HTTP/1.1\r\n${HEAD}\r\n`];
+  expect(await Promise.all(sent.map(statusOf))).toEqual([[408], [408], [408], [400], [400]]);
+  await allEnded;
+  await strict.close();
+  const told = ended.map(({ method, route, status, failure }) => `${method} ${route} ${status} ${failure?.reason}`);
+  expect(told.sort()).toEqual([
+    'POST /plants 408 REQUEST_TIMEOUT',
+    '_OTHER unmatched 400 MALFORMED_REQUEST',
+    '_OTHER unmatched 400 MALFORMED_REQUEST',
+    '_OTHER unmatched 408 REQUEST_TIMEOUT',
+  ]);
+});

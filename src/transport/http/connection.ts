@@ -31,8 +31,8 @@ const GRACE = 100;
 /** Milliseconds for the next request of a connection to arrive once the server stops. */
 const LAST = 100;
 
-// Nobody gets it.
-const GONE = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
+/** The error of a request whose client left while it waited. Nobody gets it. */
+export const GONE = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
 const CONNECTION = Symbol('connection');
 
@@ -47,6 +47,8 @@ export const connectionOf = (socket: Socket): HttpConnection =>
  */
 export class HttpConnection extends Connection {
   readonly protocol: Protocol = 'rest';
+  /** The error that answers the request that is being served in place of its response: the parser ended it. */
+  refusal: PlantStoreError | undefined;
   readonly #socket: Socket;
   readonly #admission: Admission;
   /** Node's own listeners, which parse. */
@@ -97,7 +99,7 @@ export class HttpConnection extends Connection {
     return this.#servesLate ? this.#admission.late(protocol) : undefined;
   }
 
-  /** The token of the request that is being served belongs to this owner. */
+  /** The token of the request that is being served belongs to this owner. Throws RATE_LIMITED. */
   verified(owner: string): void {
     this.#admission.verified(this, owner);
   }

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
+import { type EndedRequest, UNMATCHED } from '../../observe/request.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import { logFailure } from '../failure.ts';
 import { answerOn, answerWhileReading, isUnread } from './closing.ts';
 import { connectionOf } from './connection.ts';
@@ -64,27 +67,39 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
 const LINGER = 1_000;
 
 /** Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. */
-export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket): void {
+export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket, observer?: RequestObserver): void {
   if (error.code === 'ECONNRESET') socket.destroy(error);
-  else refuse(socket, errorOfParser(error));
+  else refuse(socket, errorOfParser(error), observer);
 }
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
-export function refuseConnect(_request: unknown, socket: Duplex): void {
+export function refuseConnect(socket: Duplex, observer?: RequestObserver): void {
   const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
-  refuse(socket as Socket, error);
+  refuse(socket as Socket, error, observer);
 }
 
 /**
  * A client would take the error for a part of the answer that has begun, and for the answer to a complete request before
  * it, which is awaited only where refused bytes follow a body in chunks at once.
  */
-function refuse(socket: Socket, error: PlantStoreError): void {
-  connectionOf(socket).detach();
+function refuse(socket: Socket, error: PlantStoreError, observer: RequestObserver | undefined): void {
+  const connection = connectionOf(socket);
+  connection.detach();
   const answer = answerOn(socket);
   if (answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
-  else if (socket.writable) endWith(socket, error);
+  else if (socket.writable) {
+    // A request that is being served is told of at its end.
+    if (answer !== undefined) connection.refusal = error;
+    else if (socket.bytesRead > 0) observer?.ended(unparsed(error));
+    endWith(socket, error);
+  }
 }
+
+/** A request of which the parser made none. How long it took, and what it would have been, is not known. */
+const unparsed = (failure: PlantStoreError): EndedRequest => ({
+  ...{ protocol: 'rest', method: '_OTHER', route: UNMATCHED, status: String(failure.status) },
+  ...{ seconds: 0, bytes: 0, requestId: randomUUID(), principal: undefined, failure, traceId: undefined },
+});
 
 function endWith(socket: Socket, error: PlantStoreError): void {
   const body = errorBody(error);

@@ -5,6 +5,7 @@ import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, type Protocol, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
+import { connectionOf } from './connection.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -57,7 +58,8 @@ export class ObservedRequests extends LogController {
     const span = observer.tracing?.begin({ protocol, method, route, headers: request.headers });
     if (span !== undefined) request.span = span;
     reply.raw.on('close', () => {
-      const status = statusLabel(request, reply.raw);
+      const { refusal } = connectionOf(socket);
+      const status = statusLabel(request, reply.raw, refusal);
       span?.end({ protocol, status });
       observer.ended({
         protocol,
@@ -68,7 +70,7 @@ export class ObservedRequests extends LogController {
         bytes: socket.bytesWritten - written,
         requestId: request.id,
         principal: request.principal ?? undefined,
-        failure: request.failure ?? undefined,
+        failure: refusal ?? request.failure ?? undefined,
         traceId: span?.traceId,
       });
     });
@@ -103,7 +105,8 @@ export function protocolOf({ routeOptions: { config }, headers }: FastifyRequest
 }
 
 /** The code of the call. The HTTP status if Connect answered without a code or there was no call. */
-function statusLabel({ rpcCode }: FastifyRequest, raw: ServerResponse): string {
+function statusLabel({ rpcCode }: FastifyRequest, raw: ServerResponse, refusal: PlantStoreError | undefined): string {
+  if (refusal !== undefined) return String(refusal.status);
   // A request without a route lacks the property.
   if (typeof rpcCode !== 'number') return raw.writableFinished ? String(raw.statusCode) : BROKEN_OFF;
   return codeName(rpcCode === OK && !raw.writableFinished ? CANCELLED : rpcCode);

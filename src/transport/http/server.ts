@@ -55,7 +55,7 @@ export function createHttpServer(
     // No logger for each request: the few lines that need the request name it themselves.
     childLoggerFactory: (parent) => parent,
     frameworkErrors: sendError,
-    clientErrorHandler: answerSocketError,
+    clientErrorHandler: (error, socket) => answerSocketError(error, socket, observer),
   });
   routeAllMethods(app);
   activateSpans(app, observer);
@@ -71,7 +71,7 @@ export function createHttpServer(
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // Node would request the body before the token is checked.
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', refuseConnect);
+  app.server.on('connect', (_request, socket) => refuseConnect(socket, observer));
   app.server.maxHeadersCount = MAX_HEADER_LINES;
   const connections = new Set<HttpConnection>();
   app.server.on('connection', (socket) => {
@@ -145,7 +145,9 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
     reply.header('connection', 'close');
     throw new PlantStoreError('MALFORMED_REQUEST', 'the only supported transfer coding is chunked, over HTTP/1.1');
   }
-  if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
+  // The plugin of CORS has a route for OPTIONS of every path.
+  if (request.is404 || request.routeOptions.url === '*')
+    throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }
 
@@ -172,13 +174,23 @@ const EXPOSED = [
  * origin can read anything.
  */
 function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  // The plugin takes every OPTIONS request for a preflight, or refuses the others without the Error body.
   app.register(fastifyCors, {
     origin: [...origins],
-    methods: ['DELETE', ...cors.allowedMethods],
-    allowedHeaders: [...ALLOWED, ...cors.allowedHeaders],
     exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
-    maxAge: 7200,
-    // The plugin's own refusal of an OPTIONS request that is no preflight lacks the Error body.
-    strictPreflight: false,
+    preflight: false,
+  });
+  const allowed = {
+    'access-control-allow-methods': ['DELETE', ...cors.allowedMethods].join(', '),
+    'access-control-allow-headers': [...ALLOWED, ...cors.allowedHeaders].join(', '),
+    'access-control-max-age': 7200,
+  };
+  app.addHook('onRequest', (request, reply, next) => {
+    if (isPreflight(request)) reply.code(204).headers(allowed).send();
+    else next();
   });
 }
+
+/** Whether a browser asks what a script may call (WHATWG Fetch, section 3.3.2). */
+const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
