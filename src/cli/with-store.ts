@@ -50,10 +50,11 @@ async function opened<T>(
   if (access !== 'read' && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
   // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
-  const unlock =
-    access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory, IF_SERVED[access]) : () => {};
+  const alone = access === 'own' || access === 'change';
+  const unlock = alone ? lockDataDirectory(dataDirectory, IF_SERVED[access]) : () => {};
   try {
-    return await closing(openSqlite(dataDirectory, { readOnly: access === 'read', timeout: BESIDE_SERVICE }), work);
+    const options = { readOnly: access === 'read', alone, timeout: BESIDE_SERVICE };
+    return await closing(openSqlite(dataDirectory, options), work);
   } finally {
     unlock();
   }

@@ -151,6 +151,7 @@ export class EventLog {
       const unfinished = await this.#finisher.look();
       try {
         if (unfinished.length > 0) await this.#finisher.finish();
+        await this.#follower.store.cleared();
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }

@@ -1,3 +1,4 @@
+import { PlantStoreError } from '../domain/errors.ts';
 import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
 import type { Erases, Head, LoggedEvent } from './event/event.ts';
@@ -117,7 +118,18 @@ export class RefusedAppendError extends Error {
   }
 }
 
-/** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error. */
+/** The store has ended a snapshot that was in the way of other work. A new one can be taken. */
+export class SnapshotEndedError extends PlantStoreError {
+  constructor() {
+    super(
+      'STORE_UNAVAILABLE',
+      'the database no longer keeps the state that this read began with; try again, and read long lists in pages with limit',
+    );
+    this.name = 'SnapshotEndedError';
+  }
+}
+
+/** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error: SnapshotEndedError, if the store has ended it. */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. Undefined: it is gone. */
   readonly position: number | undefined;
@@ -287,16 +299,25 @@ export interface Store {
   eraseContents(owner: string, by: number): AsyncIterable<number>;
 
   /**
-   * Clears what was removed from unused space of the database, as far as possible, and records that for the OwnerErased
-   * events at these positions. Yields after each step. Whoever ends the iteration ends the work; a repeated call does it.
+   * Clears what was removed from unused space of the database, and records that for the OwnerErased events at these
+   * positions. Yields after each step. Whoever ends the iteration ends the work; a repeated call does it.
    */
   clearErased(positions: readonly number[]): AsyncIterable<void>;
 
   /** Records that the topic has the OwnerErased event at a position. */
   erasurePublished(position: number): Promise<void>;
 
-  /** Completes the erasures of the OwnerErased events at these positions. The owners' names are then nowhere in the store. */
+  /**
+   * Completes the erasures of the OwnerErased events at these positions. The owners' names are then nowhere in the store,
+   * but for what `cleared` waits for.
+   */
   endErasures(positions: readonly number[]): Promise<void>;
+
+  /**
+   * Resolves when no file of the store holds what was removed by then, in this process or before its start. Rejects with
+   * OWNER_BEING_ERASED when a reader of the database holds that up; a repeated call tries again.
+   */
+  cleared(): Promise<void>;
 
   /**
    * A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. The

@@ -5,8 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { verdictText } from '../../src/audit/verify.ts';
 import { EVENT_COLUMNS } from '../../src/log/sqlite/events.ts';
+import type { SqliteSnapshot } from '../../src/log/sqlite/read-model/snapshot.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import { SnapshotEndedError } from '../../src/log/store.ts';
 import { added, append, project } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 import { auditContract } from './audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { laterFieldsContract } from './later-fields.ts';
@@ -166,4 +169,23 @@ test('a database cut short, or damaged in its first page, cannot be opened, and 
   await damage(file, 0);
   await expect(reopen()).rejects.toThrow(`${file} is damaged (file is not a database): restore a backup`);
   await cleanup();
+});
+
+test('a verification whose snapshot the store ends, for an erasure, compares again with a new one', async () => {
+  const opened = await openSqliteStore();
+  await fillForTampering(opened.store);
+  const left = { snapshots: 2 };
+  const ending = override(opened.store, {
+    snapshot: async () => {
+      const snapshot = (await opened.store.snapshot()) as SqliteSnapshot;
+      if (left.snapshots-- > 0) snapshot.end();
+      return snapshot;
+    },
+  });
+  expect((await verdictOf(ending)).places).toEqual({});
+  expect(left.snapshots).toBe(-1);
+  // Not for ever.
+  left.snapshots = Number.POSITIVE_INFINITY;
+  await expect(verdictOf(ending)).rejects.toBeInstanceOf(SnapshotEndedError);
+  await opened.cleanup();
 });

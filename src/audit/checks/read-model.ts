@@ -1,10 +1,10 @@
-import { lostCheckpoint, type Snapshot, type Store } from '../../log/store.ts';
+import { lostCheckpoint, type Snapshot, SnapshotEndedError, type Store } from '../../log/store.ts';
 import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
 import type { Fold } from '../fold/fold.ts';
-import type { Check } from './check.ts';
+import type { Check, Failure } from './check.ts';
 
-/** Most snapshots that are taken because an erasure is completed meanwhile. */
+/** Most snapshots that are taken because an erasure is completed meanwhile, or because the store ends them. */
 const ATTEMPTS = 10;
 
 /**
@@ -29,18 +29,31 @@ export function readModelCheck(
       return undefined;
     },
     async finish() {
-      const { snapshot, leaving } = await snapshotOf(store);
-      try {
-        const { position } = snapshot;
-        if (position === undefined) throw lostCheckpoint();
-        onCompared(position);
-        for await (const events of store.read(fold.position, { to: position })) await fold.apply(events);
-        return await firstDifference(fold.rows(), snapshot.all(), leaving);
-      } finally {
-        await snapshot.close();
-      }
+      for (let attempt = 1; ; attempt++)
+        try {
+          return await compared(store, fold, onCompared);
+        } catch (error) {
+          if (!(error instanceof SnapshotEndedError) || attempt === ATTEMPTS) throw error;
+        }
     },
   };
+}
+
+async function compared(
+  store: Store,
+  fold: Fold,
+  onCompared: (checkpoint: number) => void,
+): Promise<Failure | undefined> {
+  const { snapshot, leaving } = await snapshotOf(store);
+  try {
+    const { position } = snapshot;
+    if (position === undefined) throw lostCheckpoint();
+    onCompared(position);
+    for await (const events of store.read(fold.position, { to: position })) await fold.apply(events);
+    return await firstDifference(fold.rows(), snapshot.all(), leaving);
+  } finally {
+    await snapshot.close();
+  }
 }
 
 /** A snapshot, and the owner whose rows are being removed in it. */

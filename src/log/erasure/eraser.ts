@@ -79,10 +79,18 @@ export class Eraser {
   /**
    * Erases an owner. Yields progress, and the result last: once nothing of the owner from before is in the store, but for
    * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
-   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or
-   * another process reads the SQLite database, and when the store cannot be reached; what has begun then continues later.
+   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or a
+   * reader of the SQLite database holds up the end, and when the store cannot be reached; what has begun then continues
+   * later.
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
+    const erased = yield* this.#erase(request);
+    // Also if another call, or a process before this one, has erased.
+    await this.#parts.follower.store.cleared();
+    yield erased;
+  }
+
+  async *#erase(request: EraseRequest): AsyncGenerator<EraseProgress, Erased> {
     const { follower } = this.#parts;
     const { store, tail } = follower;
     const { owner, key = randomBytes(KEY_BYTES) } = request;
@@ -94,18 +102,18 @@ export class Eraser {
       // Later erasures have not removed anything yet that is counted, or the writer refuses the count.
       earlier = (yield* this.#finishEarlier(owner)) ?? earlier;
       const found = yield* this.#count({ owner, key }, counted, to);
-      if ('position' in found) return yield yield* this.#outcome(found.position, key);
+      if ('position' in found) return yield* this.#outcome(found.position, key);
       counted = found;
       // What was removed while it was counted is of an erasure that the tail has now.
       await follower.sync();
-      if (counted.counted === 0 && tail.since(owner, to) === 0) return yield earlier;
+      if (counted.counted === 0 && tail.since(owner, to) === 0) return earlier;
       try {
         yield { step: 'event' };
         // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
         await this.#renewOwnerKey();
         const { position } = await this.#parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
         yield { step: 'read_model', appended: { position, key } };
-        return yield yield* this.#outcome(position, key);
+        return yield* this.#outcome(position, key);
       } catch (error) {
         if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
       }

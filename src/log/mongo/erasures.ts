@@ -74,6 +74,8 @@ export class MongoErasures {
 
   readonly endErasures: Store['endErasures'] = (positions) => this.#update(positions, { $unset: { erases: '' } });
 
+  readonly cleared: Store['cleared'] = async () => {};
+
   /** Updates the OwnerErased events at these positions whose erasures are not complete. */
   async #update(positions: readonly number[], update: Document): Promise<void> {
     const _id = { $in: positions.map((position) => Long.fromNumber(position)) };

@@ -4,14 +4,14 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { makePrivateFolder } from '../../private-folder.ts';
 
 /**
- * Milliseconds to wait for a lock of another process. A reader holds one briefly when it starts or ends. Short, since
- * the wait blocks the event loop.
+ * Milliseconds to wait for a lock of another process or thread. A reader holds one briefly when it starts or ends. Short,
+ * since the wait blocks the event loop.
  */
 export const BUSY_TIMEOUT = 250;
 
 /**
- * Most bytes of the write-ahead log that stay on disk after use. A long snapshot makes it grow further; that space is
- * freed.
+ * Most bytes of the write-ahead log that stay on disk after use. A long read makes it grow further, see WriteAheadLog;
+ * that space is freed.
  */
 const WAL_KEPT = 64 * 1024 * 1024;
 

@@ -1,24 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { PlantStoreError } from '../../domain/errors.ts';
-import { monotonic } from '../../time/host.ts';
-import { pause } from '../../time/pause.ts';
-import { openWriter, transaction } from './connection.ts';
-import type { SqliteSnapshot } from './read-model/snapshot.ts';
+import { transaction } from './connection.ts';
 import { rewrite } from './rewrite.ts';
 import { KEYS, PLANTS } from './schema.ts';
+import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Positions of one step, and most events of the owner among them: a few milliseconds of the event loop. */
 const STEP = 2_000;
 const MOST_EVENTS = 250;
-
-/** Milliseconds that a snapshot may go on which keeps the write-ahead log from being truncated. */
-const GRACE = 3_000;
-
-/** Milliseconds to wait for readers of an older state of the database. */
-const BUSY_LIMIT = 6_000;
-
-/** Milliseconds between two attempts to truncate the write-ahead log, which readers keep alive. */
-const PAUSE = 100;
 
 /** Tables whose pages are rearranged, which leaves copies of what was deleted. */
 const REARRANGED = [PLANTS, KEYS];
@@ -40,38 +28,21 @@ const END = `UPDATE events
   SET erases_owner = NULL, erases_key = NULL, erases_cleared = NULL, erases_published = NULL
   WHERE position = ? AND erases_owner IS NOT NULL`;
 
-const STILL_READ = new PlantStoreError(
-  'OWNER_BEING_ERASED',
-  'what was erased is still in the write-ahead log, because another process, such as a backup, reads the database; the erasure ends when that does: repeat the call with the same subject key to wait for it',
-);
-
 /**
  * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it nevertheless;
  * these are written anew, once for all erasures that are under way. Events are appended in order, and lose their contents
  * where they stand. Then the write-ahead log is truncated.
  */
 export class SqliteErasures {
-  readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #projecting: DatabaseSync;
-  readonly #snapshots: ReadonlySet<SqliteSnapshot>;
-  #truncating: Promise<void> | undefined;
-  #isTruncationDue = false;
+  readonly #writeAheadLog: WriteAheadLog;
 
-  /**
-   * `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs.
-   * `snapshots`: those that are open.
-   */
-  constructor(path: string, db: DatabaseSync, projecting: DatabaseSync, snapshots: ReadonlySet<SqliteSnapshot>) {
-    this.#path = path;
+  /** `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs. */
+  constructor(db: DatabaseSync, projecting: DatabaseSync, writeAheadLog: WriteAheadLog) {
     this.#db = db;
     this.#projecting = projecting;
-    this.#snapshots = snapshots;
-  }
-
-  /** Resolves when nothing truncates the write-ahead log any more. */
-  async settled(): Promise<void> {
-    await this.#truncating?.catch(() => {});
+    this.#writeAheadLog = writeAheadLog;
   }
 
   /** See Store.eraseContents. */
@@ -91,14 +62,12 @@ export class SqliteErasures {
     }
   }
 
-  /** See Store.clearErased. What is left over is rewritten once; only the write-ahead log is truncated again. */
+  /** See Store.clearErased. What is left over is rewritten once. */
   async *clear(positions: readonly number[]): AsyncGenerator<void> {
     const toClear = positions.filter((position) => !this.#isCleared(position));
-    if (toClear.length > 0) {
-      for (const table of REARRANGED) yield* rewrite(this.#projecting, table);
-      this.#change(CLEARED, toClear);
-    }
-    await this.#truncate();
+    if (toClear.length === 0) return;
+    for (const table of REARRANGED) yield* rewrite(this.#projecting, table);
+    this.#change(CLEARED, toClear);
   }
 
   #isCleared(position: number): boolean {
@@ -110,6 +79,7 @@ export class SqliteErasures {
     transaction(this.#db, () => {
       for (const position of positions) change.run(position);
     });
+    this.#writeAheadLog.outdate();
   }
 
   /** See Store.erasurePublished. */
@@ -120,37 +90,5 @@ export class SqliteErasures {
   /** See Store.endErasures. */
   async end(positions: readonly number[]): Promise<void> {
     this.#change(END, positions);
-    this.#isTruncationDue = true;
-    await this.#truncate();
-  }
-
-  /** Truncates the write-ahead log if it may still have an owner whose erasure is complete. */
-  retry(): void {
-    if (this.#isTruncationDue && this.#truncating === undefined) this.#truncate().catch(() => {});
-  }
-
-  async #truncate(): Promise<void> {
-    this.#truncating ??= this.#truncated().finally(() => {
-      this.#truncating = undefined;
-    });
-    await this.#truncating;
-    this.#isTruncationDue = false;
-  }
-
-  /** Ends the snapshots from before that are in its way. Writers never wait for a reader. */
-  async #truncated(): Promise<void> {
-    const earlier = [...this.#snapshots];
-    const begun = monotonic();
-    const db = openWriter(this.#path, 'FULL');
-    try {
-      db.exec('PRAGMA busy_timeout = 0');
-      while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
-        if (monotonic() > begun + BUSY_LIMIT) throw STILL_READ;
-        if (monotonic() > begun + GRACE) for (const snapshot of earlier) snapshot.end();
-        await pause(PAUSE);
-      }
-    } finally {
-      db.close();
-    }
   }
 }

@@ -21,6 +21,7 @@ import {
   type Unfinished,
 } from '../store.ts';
 import { LogChangedError } from '../tail/follower.ts';
+import { shareCalls } from '../tail/share-calls.ts';
 import { storedHash } from '../tree/nodes.ts';
 import { firstRows, tableBatches } from './batches.ts';
 import { existingFile, isUnwritten, openReader, openWriter, privateFile, transaction } from './connection.ts';
@@ -33,6 +34,7 @@ import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.
 import { ReadQueue } from './read-queue.ts';
 import { checkObjects, checkSchema, ensureSchema } from './schema.ts';
 import { INSERT_EVENT, INSERT_KEY, prepareLog, prepareProjector } from './statements.ts';
+import { truncateAtOnce, WriteAheadLog } from './write-ahead-log.ts';
 
 /** File name of the database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -76,15 +78,15 @@ export function openSqlite(directory: string, options: SqliteOptions = {}): Stor
 function openDatabase(path: string, { readOnly = false, alone = false, timeout }: SqliteOptions): Store {
   const log = readOnly ? openReader(path, timeout) : openWriter(path, 'FULL', timeout);
   try {
-    // The write-ahead log may still hold data that was erased just before a process died.
-    if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    // It may still hold what was erased just before a process died. Only one process at a time erases.
+    const isOutdated = alone && !truncateAtOnce(path);
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     if (!readOnly) checkObjects(log, path);
     const projecting = readOnly ? openReader(path, timeout) : openWriter(path, 'NORMAL', timeout);
     // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
     // one write-ahead log, which loses only its end, and each append syncs all of it.
-    return new SqliteStore(path, log, projecting, alone);
+    return new SqliteStore(path, log, projecting, { alone, isOutdated });
   } catch (error) {
     log.close();
     throw error;
@@ -92,8 +94,9 @@ function openDatabase(path: string, { readOnly = false, alone = false, timeout }
 }
 
 /**
- * The log and the read model in one SQLite database. SQLite is synchronous, so methods of one process never overlap: a
- * transaction is over when its method returns.
+ * The log and the read model in one SQLite database. SQLite is synchronous, so methods of one thread never overlap: a
+ * transaction is over when its method returns. Those of the publisher's thread, which has connections of its own, do
+ * overlap, as those of another process.
  */
 class SqliteStore implements Store {
   readonly name: string;
@@ -109,20 +112,28 @@ class SqliteStore implements Store {
   /** Prepared by the first append: a read-only connection cannot. */
   #insert: { readonly event: StatementSync; readonly key: StatementSync } | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
+  readonly #writeAheadLog: WriteAheadLog;
   readonly #erasures: SqliteErasures;
   readonly #alone: boolean;
   readonly #file: number;
   /** The log's end as of one version of the database. */
   #end: { readonly head: Head; readonly version: bigint } | undefined;
 
-  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
+  /** `isOutdated`: whether the write-ahead log may hold what was erased. */
+  constructor(
+    path: string,
+    appending: DatabaseSync,
+    projecting: DatabaseSync,
+    { alone, isOutdated }: { readonly alone: boolean; readonly isOutdated: boolean },
+  ) {
     this.#alone = alone;
     this.#path = path;
     this.name = `SQLite ${resolve(path)}`;
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
-    this.#erasures = new SqliteErasures(path, appending, projecting, this.#snapshots);
+    this.#writeAheadLog = new WriteAheadLog(path, this.#snapshots, isOutdated);
+    this.#erasures = new SqliteErasures(appending, projecting, this.#writeAheadLog);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
   }
@@ -254,6 +265,7 @@ class SqliteStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
+    await this.#writeAheadLog.mayRead();
     if (this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
     const snapshot = new SqliteSnapshot(this.#path, this.#reads, (closed) => this.#snapshots.delete(closed));
@@ -262,11 +274,14 @@ class SqliteStore implements Store {
   }
 
   async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
-    return transaction(this.#projecting, () => {
+    const isDone = transaction(this.#projecting, () => {
       if (!moveCheckpoint(this.#projector.changes, from, to)) return false;
       applyChanges(this.#projector.changes, changes, nodes);
       return true;
     });
+    // A repair, which is never alone, needs its snapshot to the end.
+    if (this.#alone) this.#writeAheadLog.bound();
+    return isDone;
   }
 
   async removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
@@ -287,7 +302,6 @@ class SqliteStore implements Store {
   async leaseholder(): Promise<undefined> {}
 
   async unfinished(): Promise<readonly Unfinished[]> {
-    this.#erasures.retry();
     return eventsOf(this.#log.unfinished) as Unfinished[];
   }
 
@@ -298,12 +312,18 @@ class SqliteStore implements Store {
   readonly erasurePublished: Store['erasurePublished'] = (position) => this.#erasures.published(position);
   readonly endErasures: Store['endErasures'] = (positions) => this.#erasures.end(positions);
 
-  fault(): Promise<string | undefined> {
-    return integrityFault(this.#path);
+  cleared(): Promise<void> {
+    return this.#writeAheadLog.cleared();
   }
 
+  /** One at a time, since a check cannot be ended: between two of them the write-ahead log can be truncated. */
+  readonly fault = shareCalls(async () => {
+    await this.#writeAheadLog.mayRead();
+    return integrityFault(this.#path);
+  });
+
   async close(): Promise<void> {
-    await this.#erasures.settled();
+    await this.#writeAheadLog.settled();
     if (!this.#appending.isOpen) return;
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();

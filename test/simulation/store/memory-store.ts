@@ -303,6 +303,8 @@ export class MemoryStore implements Store {
     return this.write('endErasures', (state) => changeErases(state, positions, () => undefined));
   }
 
+  async cleared(): Promise<void> {}
+
   async close(): Promise<void> {}
 }
 

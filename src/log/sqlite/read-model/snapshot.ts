@@ -1,6 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { PlantStoreError } from '../../../domain/errors.ts';
-import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot, type Standing } from '../../store.ts';
+import {
+  lostCheckpoint,
+  type OwnedRow,
+  type PlantRow,
+  type Snapshot,
+  SnapshotEndedError,
+  type Standing,
+} from '../../store.ts';
 import { tableBatches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
@@ -9,8 +15,6 @@ import { allPlants, plantsIn } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
-
-const ENDED = new PlantStoreError('STORE_UNAVAILABLE', 'an erasure ended this read, which began before it; try again');
 
 /** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
@@ -51,11 +55,11 @@ export class SqliteSnapshot implements Snapshot {
     try {
       yield* rows;
     } catch (error) {
-      throw this.#isEnded ? ENDED : error;
+      throw this.#isEnded ? new SnapshotEndedError() : error;
     }
   }
 
-  /** Closes it under its reader, whose next read rejects with STORE_UNAVAILABLE. */
+  /** Closes it under its reader, whose next read rejects with SnapshotEndedError. */
   end(): void {
     this.#isEnded = true;
     void this.close();
