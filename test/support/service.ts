@@ -14,22 +14,24 @@ const READY_LIMIT = 120_000;
 
 /** The service in its own process, as `npm start` runs it: for what only a process shows, such as how it ends. */
 export class Service extends RunningService {
-  readonly #process: ChildProcess;
+  readonly process: ChildProcess;
   readonly #exited: Promise<unknown>;
   readonly #ownsDirectory: boolean;
 
-  constructor(environment: Readonly<Record<string, string>>) {
+  /** `stdout`: the test reads it itself: a pipe, or what this descriptor is of. */
+  constructor(environment: Readonly<Record<string, string>>, stdout?: 'pipe' | number) {
     super(environment.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'plantstore-')));
     this.#ownsDirectory = environment.DATA_DIR === undefined;
     const defaults = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', DATA_DIR: this.dataDirectory };
-    this.#process = spawnTied([PROGRAM, 'serve'], { ...defaults, ...environment }, 'pipe', 'pipe');
-    this.#exited = once(this.#process, 'close');
-    for (const stream of [this.#process.stdout!, this.#process.stderr!])
-      createInterface({ input: stream }).on('line', (line) => this.take(line));
+    this.process = spawnTied([PROGRAM, 'serve'], { ...defaults, ...environment }, stdout ?? 'pipe', 'pipe');
+    // A stdout that nobody reads never closes.
+    this.#exited = once(this.process, stdout === undefined ? 'close' : 'exit');
+    for (const input of [stdout === undefined && this.process.stdout!, this.process.stderr!])
+      if (input) createInterface({ input }).on('line', (line) => this.take(line));
   }
 
   get pid(): number {
-    return this.#process.pid!;
+    return this.process.pid!;
   }
 
   /** MiB of its resident memory. */
@@ -39,7 +41,7 @@ export class Service extends RunningService {
 
   /** Exit code; null while it runs, or if a signal ended it. */
   get exitCode(): number | null {
-    return this.#process.exitCode;
+    return this.process.exitCode;
   }
 
   /** Resolves when `/readyz` returns 200. Rejects with the service's output if it ends before or takes too long. */
@@ -59,20 +61,21 @@ export class Service extends RunningService {
 
   /** Stops it gracefully, and returns its exit code. */
   async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number | null> {
-    this.#process.kill(signal);
-    return this.#end();
+    this.process.kill(signal);
+    return this.ended();
   }
 
   /** Kills it, like a power failure. */
   async kill(): Promise<void> {
-    this.#process.kill('SIGKILL');
-    await this.#end();
+    this.process.kill('SIGKILL');
+    await this.ended();
   }
 
-  async #end(): Promise<number | null> {
+  /** Its exit code, once it has ended. */
+  async ended(): Promise<number | null> {
     await this.#exited;
     if (this.#ownsDirectory) rmSync(this.dataDirectory, { recursive: true, force: true });
-    return this.#process.exitCode;
+    return this.process.exitCode;
   }
 }
 

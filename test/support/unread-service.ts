@@ -1,39 +1,33 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { openDevelopmentIssuer } from '../../src/auth/development.ts';
 import { freePort } from './free-port.ts';
-import { parseMetrics } from './prometheus.ts';
-import { spawnTied } from './tied.ts';
+import { Service } from './service.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
 /** Milliseconds after which a request fails, because the service hangs. */
 const REQUEST_LIMIT = 10_000;
 /** Concurrent requests. */
 const AT_ONCE = 32;
 
 /** The service with a stdout that only the test reads. */
-export class UnreadService implements AsyncDisposable {
-  readonly process: ChildProcess;
+export class UnreadService extends Service {
   /** Ids of the completed requests. */
   readonly answered: number[] = [];
-  readonly #directory: string;
-  readonly #exited: Promise<[number | null]>;
-  readonly #adminUrl: string;
+  readonly #ports: Readonly<Record<'PORT' | 'ADMIN_PORT', string>>;
   readonly #pool: Pool;
-  readonly #token: string;
 
-  private constructor(directory: string, child: ChildProcess, rest: number, admin: number, token: string) {
-    this.#directory = directory;
-    this.process = child;
-    this.#exited = once(child, 'exit') as Promise<[number | null]>;
-    this.#adminUrl = `http://127.0.0.1:${admin}`;
-    this.#pool = new Pool(`http://127.0.0.1:${rest}`, { connections: AT_ONCE, headersTimeout: REQUEST_LIMIT });
-    this.#token = token;
+  private constructor(environment: Readonly<Record<'PORT' | 'ADMIN_PORT', string>>, stdout: number | 'pipe') {
+    super(environment, stdout);
+    this.#ports = environment;
+    this.#pool = new Pool(this.url, { connections: AT_ONCE, headersTimeout: REQUEST_LIMIT });
+  }
+
+  override get url(): string {
+    return `http://127.0.0.1:${this.#ports.PORT}`;
+  }
+
+  override get adminUrl(): string {
+    return `http://127.0.0.1:${this.#ports.ADMIN_PORT}`;
   }
 
   /**
@@ -43,15 +37,9 @@ export class UnreadService implements AsyncDisposable {
     stdout: number | 'pipe',
     environment: Readonly<Record<string, string>> = {},
   ): Promise<UnreadService> {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-unread-'));
-    const { mintToken } = await openDevelopmentIssuer(directory);
-    const token = await mintToken({ owner: 'alice', ownerClaim: 'sub', ttl: 3600 });
-    const [rest, grpc, admin] = [await freePort(), await freePort(), await freePort()];
-    const ports = { PORT: `${rest}`, GRPC_PORT: `${grpc}`, ADMIN_PORT: `${admin}` };
-    const variables = { DRAIN_GRACE: '0', DATA_DIR: directory, ...ports, ...environment };
-    const child = spawnTied([PROGRAM, 'serve'], variables, stdout, 'inherit');
+    const ports = { PORT: `${await freePort()}`, ADMIN_PORT: `${await freePort()}` };
+    const service = new UnreadService({ ...ports, ...environment }, stdout);
     if (stdout !== 'pipe') closeSync(stdout);
-    const service = new UnreadService(directory, child, rest, admin, token);
     while (!(await service.#ready())) await sleep(20);
     return service;
   }
@@ -61,11 +49,12 @@ export class UnreadService implements AsyncDisposable {
    * Zeros make the ids, and so the lines, as long as may be.
    */
   async serve(from: number, count: number): Promise<void> {
+    const token = await this.token('alice');
     let next = from;
     const client = async () => {
       while (next < from + count) {
         const id = next++;
-        const headers = { authorization: `Bearer ${this.#token}`, 'x-request-id': `${id}`.padStart(64, '0') };
+        const headers = { authorization: `Bearer ${token}`, 'x-request-id': `${id}`.padStart(64, '0') };
         const { statusCode, body } = await this.#pool.request({ method: 'GET', path: '/plants', headers });
         await body.dump();
         if (statusCode !== 200) throw new Error(`a request was answered with ${statusCode}`);
@@ -76,27 +65,18 @@ export class UnreadService implements AsyncDisposable {
   }
 
   /** Number of dropped lines that it reports. */
-  async dropped(): Promise<number> {
-    const response = await fetch(`${this.#adminUrl}/metrics`);
-    return parseMetrics(await response.text()).get('plantstore_log_lines_dropped_total')!.samples[0]!.value;
+  dropped(): Promise<number> {
+    return this.metric('plantstore_log_lines_dropped_total');
   }
 
-  /** Its exit code. Resolves when it has ended. */
-  async ended(): Promise<number | null> {
-    const [code] = await this.#exited;
-    return code;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.process.kill('SIGKILL');
-    await this.#exited;
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
     await this.#pool.destroy();
-    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   async #ready(): Promise<boolean> {
-    if (this.process.exitCode !== null) throw new Error('the service ended at its start');
-    const response = await fetch(`${this.#adminUrl}/readyz`).catch(() => undefined);
+    if (this.exitCode !== null) throw new Error('the service ended at its start');
+    const response = await fetch(`${this.adminUrl}/readyz`).catch(() => undefined);
     await response?.body?.cancel();
     return response?.status === 200;
   }

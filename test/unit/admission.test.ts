@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OVERLOADED, OWNER_BUSY, type Permit } from '../../src/semaphore.ts';
+import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
@@ -359,20 +359,6 @@ describe('an admission', () => {
     );
     return { admission, shed };
   }
-
-  test('gives an owner a quarter of the permits; others have the rest, and what is beyond waits', async () => {
-    const { admission, shed } = scene({ maxInFlight: 8 });
-    const own = [admission.permit('mallory', 'rest'), admission.permit('mallory', 'grpc')];
-    const beyond = admission.permit('mallory', 'rest');
-    for (const permit of own) expect(permit).not.toBeInstanceOf(Promise);
-    expect(beyond).toBeInstanceOf(Promise);
-    expect(admission.permit('alice', 'rest')).not.toBeInstanceOf(Promise);
-    expect([admission.inFlight, admission.waiting]).toEqual([3, 1]);
-    (own[0] as Permit)[Symbol.dispose]();
-    await beyond;
-    expect([admission.inFlight, admission.waiting]).toEqual([3, 0]);
-    expect(shed).toEqual([]);
-  });
 
   test('of a connection of several owners, hardly more than its own work counts for each', async () => {
     const { admission } = scene({});

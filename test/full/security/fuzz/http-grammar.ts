@@ -181,7 +181,7 @@ export const httpArbitrary = (tokens: readonly string[]): fc.Arbitrary<HttpReque
     });
 
 /** The Authorization header in its forms. */
-export const authorizationArbitrary = (tokens: readonly string[]): fc.Arbitrary<string[]> =>
+const authorizationArbitrary = (tokens: readonly string[]): fc.Arbitrary<string[]> =>
   fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom(...tokens).map((token) => [`Authorization: Bearer ${token}`]) },
     { weight: 1, arbitrary: fc.constant<string[]>([]) },
@@ -214,7 +214,7 @@ function chunksOf(body: Buffer): Buffer[] {
 }
 
 /** A message in the envelope of a stream. */
-export function enveloped(message: Buffer): Buffer {
+function enveloped(message: Buffer): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
   return Buffer.concat([prefix, message]);
