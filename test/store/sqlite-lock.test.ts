@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 
 let directory: string;
 
@@ -56,6 +56,22 @@ test('another process is kept out until the one that holds the lock dies, even b
     await once(child, 'exit');
   }
   lockDataDirectory(directory)();
+});
+
+test('a database is for one service at a time, also where another data directory has a link to it', async () => {
+  const other = join(directory, 'other');
+  mkdirSync(other);
+  await openSqlite(directory).close();
+  symlinkSync(join(directory, DATABASE_FILE), join(other, DATABASE_FILE));
+  for (const [first, second] of [
+    [directory, other],
+    [other, directory],
+  ] as const) {
+    const release = lockDataDirectory(first);
+    expect(() => lockDataDirectory(second)).toThrow('another service runs on');
+    release();
+    lockDataDirectory(second)();
+  }
 });
 
 test('the lock keeps nobody from reading', async () => {
