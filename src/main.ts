@@ -5,7 +5,7 @@ import type { EventLog } from './log/log.ts';
 import { Health, STARTING } from './observe/health.ts';
 import { LogOutput, openStdout, ReadableLines } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
-import { aboutDataDirectory } from './start/start-error.ts';
+import { aboutDataDirectory, withOtherPorts } from './start/start-error.ts';
 import { start } from './start.ts';
 
 /** Most milliseconds that shutdown may take after the grace, accepted commands included. */
@@ -53,6 +53,6 @@ export async function serve(config: Config): Promise<void> {
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw aboutDataDirectory(error, config.dataDirectory);
+    throw aboutDataDirectory(await withOtherPorts(error as Error, config), config.dataDirectory);
   }
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { resolve, sep } from 'node:path';
+import type { Config } from '../config.ts';
 
 /**
  * Listens, or rejects with an error that names the settings: that of the system names neither. `port` and `host`: the
@@ -16,6 +19,35 @@ export async function listening<T>(
     const advice = `set ${port[0]} to a free port, or ${host[0]} to an address of this machine`;
     throw new Error(`${port.join(' ')} on ${host.join(' ')} cannot be opened: ${message}; ${advice}`, { cause });
   }
+}
+
+/**
+ * The same error; one about a port that is taken names the others that are taken too, so that one start tells all. All
+ * listeners of the failed start must be closed.
+ */
+export async function withOtherPorts(error: Error, config: Config): Promise<Error> {
+  const cause = error.cause as (NodeJS.ErrnoException & { port?: number }) | undefined;
+  if (cause?.code !== 'EADDRINUSE') return error;
+  const { host, port, grpcPort, adminHost, adminPort } = config;
+  const others: [name: string, host: string, port: number][] = [
+    ['PORT', host, port],
+    ['GRPC_PORT', host, grpcPort],
+    ['ADMIN_PORT', adminHost, adminPort],
+  ];
+  let message = error.message;
+  for (const [name, at, number] of others)
+    if (number !== cause.port && (await isTaken(at, number))) message += `; ${name} ${number} is taken too`;
+  return new Error(message, { cause });
+}
+
+async function isTaken(host: string, port: number): Promise<boolean> {
+  const server = createServer().listen(port, host);
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    ({ code }) => code !== 'EADDRINUSE',
+  );
+  server.close();
+  return !isFree;
 }
 
 /** The same error; one of the system about the data directory says that it is DATA_DIR. */

@@ -37,6 +37,15 @@ const failureOf = async (args: readonly string[], environment: Readonly<Record<s
   return { stdout, message: stderr.trimEnd() };
 };
 
+test('all ports that are taken, in one start', async () => {
+  await using first = await startService({ DATA_DIR: mkdtempSync(join(tmpdir(), 'plantstore-ports-')) });
+  const urls = { PORT: first.url, GRPC_PORT: `http://${first.grpcUrl}`, ADMIN_PORT: first.adminUrl };
+  const ports = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, new URL(url).port]));
+  const { message } = await failureOf(['serve'], ports);
+  expect(message).toContain(`plantstore: ADMIN_PORT ${ports.ADMIN_PORT} on ADMIN_HOST`);
+  expect(message).toMatch(new RegExp(`; PORT ${ports.PORT} is taken too; GRPC_PORT ${ports.GRPC_PORT} is taken too$`));
+});
+
 test.each(['PORT', 'GRPC_PORT', 'ADMIN_PORT'])('%s that is taken', async (name) => {
   const { message } = await failureOf(['serve'], { ...FREE, [name]: port });
   const host = name === 'ADMIN_PORT' ? 'ADMIN_HOST' : 'HOST';
