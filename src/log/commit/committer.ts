@@ -19,6 +19,9 @@ const PAUSE = 16;
 /** Longest pause after any conflict, in milliseconds. */
 const MAX_PAUSE = 64;
 
+/** As many events as any decision needs. */
+const EVERY = Number.POSITIVE_INFINITY;
+
 /** Bounds of the committer. */
 export interface CommitterLimits {
   /** Most waiting commands. Any more are refused at once. */
@@ -293,8 +296,8 @@ export class Committer {
       if (!loaded.every(({ states }) => states.isCurrent)) continue;
       const decided = plan(this.#follower.tail.head, commands, known, wallTime());
       if (decided.events.length === 0) {
-        // No append will show whether the tail is behind the log. Sync before any refusal.
-        this.#answerLanded(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
+        // No append will show whether the tail is behind the log. Sync before any refusal; after that, each one stands.
+        this.#answerLanded(commands, decided, synced ? EVERY : 0);
         if (commands.length > 0) await this.#follower.sync();
         synced = true;
         continue;

@@ -3,34 +3,37 @@ import { clearTimer, monotonic, setTimer, type Timer } from '../../time/host.ts'
 /**
  * Which of the last events this instance appended itself. It ends the doubts about a command that went to another
  * instance, on both sides: an append meets a taken position if another instance has appended in between.
+ *
+ * With 5 to 7 from here, 8 from another instance and 9 from here: before the decision that appends 9, events up to 8 may
+ * be of others; after it, the last one from here ends at 9.
  */
 export class OwnAppends {
-  /** The tail's end after the last append here. Events beyond it came from other instances. */
-  #ownHead = -1;
-  /** Every event after this position is from this instance. */
-  #foreignUpTo = -1;
+  /** The tail's end after the last append here. Events beyond it came from other instances. -1: there was none. */
+  #ownEnd = -1;
+  /** The last position whose event may be from another instance. All after it are from this one. */
+  #othersUpTo = -1;
   /** Position of the last event that was appended here. */
-  #landedUpTo = -1;
+  #lastLanded = -1;
 
   /** Takes note of the tail's end. Call it before each decision. */
   saw(head: number): void {
-    if (head !== this.#ownHead) this.#foreignUpTo = head;
+    if (head !== this.#ownEnd) this.#othersUpTo = head;
   }
 
   /** Takes note of an append here after a position, of which so many events landed. */
   appended(after: number, landed: number): void {
-    this.#ownHead = after + landed;
-    if (landed > 0) this.#landedUpTo = this.#ownHead;
+    this.#ownEnd = after + landed;
+    if (landed > 0) this.#lastLanded = this.#ownEnd;
   }
 
   /** Whether another instance may have appended after a position, up to the end that was seen last. */
   othersAfter(position: number): boolean {
-    return position < this.#foreignUpTo;
+    return position < this.#othersUpTo;
   }
 
   /** Whether an event was appended here after a position. */
   ownAfter(position: number): boolean {
-    return position < this.#landedUpTo;
+    return position < this.#lastLanded;
   }
 }
 

@@ -74,7 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'appends of other instances are not noticed',
     file: 'log/commit/doubts.ts',
-    from: `if (head !== this.#ownHead) this.#foreignUpTo = head;`,
+    from: `if (head !== this.#ownEnd) this.#othersUpTo = head;`,
     to: ``,
   },
   {
