@@ -62,8 +62,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a refusal is given without a look at the end of the log',
     file: 'log/commit/committer.ts',
-    from: `synced ? Number.POSITIVE_INFINITY : 0`,
-    to: `Number.POSITIVE_INFINITY`,
+    from: `synced ? EVERY : 0`,
+    to: `EVERY`,
   },
   {
     what: 'a refusal needs no append before it',
