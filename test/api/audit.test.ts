@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
@@ -15,12 +12,13 @@ import { added, append, deleted, type LoggedPlantEvent, project } from '../suppo
 import { verifyLog } from '../support/fold.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { rootOf } from '../support/tree.ts';
 
 /** More than the service sends in one message, or reads at once. */
 const PLANTS = 1_200;
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
+const directory = temporaryDirectory(afterAll);
 let events: LoggedPlantEvent[];
 let service: LocalService;
 let auditor: CallOptions;
@@ -39,10 +37,7 @@ beforeAll(async () => {
   auditor = await as('plants:audit');
 });
 
-afterAll(async () => {
-  await service.stop();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => service.stop());
 
 const plain = (event: LoggedEvent): LoggedEvent => ({
   ...event,

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
@@ -13,6 +12,7 @@ import { registerConsole } from '../../src/transport/console/console.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { client, expectError, type Send } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let service: LocalService;
 let nobody: Send;
@@ -115,7 +115,7 @@ test('auditors alone are told how the instance stands', async () => {
 });
 
 test('where it is not built it says so, and once it is built it is there', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'plantstore-console-'));
+  const folder = temporaryDirectory(onTestFinished);
   const { limits } = loadConfig({});
   const admission = new Admission(limits, () => {});
   const app = createHttpServer(createLogger('fatal', { write() {} }), limits, { admission });
@@ -128,5 +128,4 @@ test('where it is not built it says so, and once it is built it is there', async
   writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Plant Store</title>');
   expect(await nobody('GET', '/console')).toMatchObject({ status: 200, headers: { 'cache-control': 'no-cache' } });
   await app.close();
-  rmSync(folder, { recursive: true });
 });

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,10 +12,11 @@ import { laterEvents } from '../store/later-fields.ts';
 import { project } from '../support/events.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { TRANSPORTS } from '../support/protocols.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-later-'));
+const directory = temporaryDirectory(afterAll);
 const events: LoggedEvent[] = laterEvents();
 let service: LocalService;
 
@@ -35,10 +33,7 @@ beforeAll(async () => {
   service = await startLocalService({ DATA_DIR: directory });
 });
 
-afterAll(async () => {
-  await service.stop();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => service.stop());
 
 /** The protobuf JSON format has no unknown fields. */
 const JSON_FORMAT = 'Connect JSON';

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type CallOptions, createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
@@ -8,11 +5,12 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { fill } from '../support/fill.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const PLANTS = 2_500;
 const NAMES = Array.from({ length: PLANTS }, (_, id) => `Plant ${id}`);
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-stream-'));
+const directory = temporaryDirectory(afterAll);
 let service: LocalService;
 beforeAll(async () => {
   const store = openSqlite(directory);
@@ -21,10 +19,7 @@ beforeAll(async () => {
   // So that hundreds of requests at once are served on a slow machine too.
   service = await startLocalService({ DATA_DIR: directory, MAX_WAIT: '30000' });
 });
-afterAll(async () => {
-  await service.stop();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => service.stop());
 
 const as = async (owner: string): Promise<CallOptions> => ({
   headers: { authorization: `Bearer ${await service.token(owner)}` },

@@ -1,18 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
 import { command } from '../support/command.ts';
 import { client } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let data: string;
 beforeEach(() => {
-  data = mkdtempSync(join(tmpdir(), 'plantstore-start-'));
+  data = temporaryDirectory(onTestFinished);
 });
-afterEach(() => rmSync(data, { recursive: true }));
 
 const opened = (service: LocalService) => service.logged(({ msg }) => /^the log is open/.test(String(msg)));
 

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
@@ -8,6 +5,7 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Listing } from '../../src/log/view/listing.ts';
 import { gated, override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 /** Far more than a list in memory has. */
@@ -16,7 +14,7 @@ const LONG = 30_000;
 const LIST_TIME = 240_000;
 
 test('to count off a limit takes of the time that a list has, and ends in an error when that is up', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));
+  const directory = temporaryDirectory(onTestFinished);
   const store = openSqlite(directory);
   await fill(store, LONG, 'alice');
   const gate = Promise.withResolvers<void>();
@@ -25,7 +23,6 @@ test('to count off a limit takes of the time that a list has, and ends in an err
     vi.restoreAllMocks();
     vi.useRealTimers();
     await log.close();
-    rmSync(directory, { recursive: true });
   });
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const timers = vi.spyOn(globalThis, 'setTimeout');
@@ -39,13 +36,12 @@ test('to count off a limit takes of the time that a list has, and ends in an err
 });
 
 test('an owner reads so many long lists at once; one that ends, or is left, makes room; short ones and other owners do not count', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));
+  const directory = temporaryDirectory(onTestFinished);
   const store = openSqlite(directory);
   await fill(store, LONG, 'alice');
   const log = await openLog(store, { limits: { lists: 2 }, onFault: () => {} });
   onTestFinished(async () => {
     await log.close();
-    rmSync(directory, { recursive: true });
   });
   const list = (owner = 'alice', limit?: number) => log.list({ owner, after: undefined, limit });
   const batches = ({ plants }: Listing) => plants as AsyncIterableIterator<unknown>;

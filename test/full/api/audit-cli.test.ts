@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
@@ -13,16 +12,15 @@ import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
 import { run } from '../../support/run.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let root: string;
 let data: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
+  root = temporaryDirectory(onTestFinished);
   data = join(root, 'data');
 });
-
-afterEach(() => rmSync(root, { recursive: true }));
 
 const audit = (...args: string[]) => command(['audit', ...args], { DATA_DIR: data });
 

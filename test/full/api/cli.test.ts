@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, mkdirSync, mkdtempSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { decodeJwt } from 'jose';
@@ -11,9 +10,9 @@ import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { fill } from '../../support/fill.ts';
 import { plantstore, run } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const EMPTY = mkdtempSync(join(tmpdir(), 'plantstore-cli-'));
-afterAll(() => rmSync(EMPTY, { recursive: true }));
+const EMPTY = temporaryDirectory(afterAll);
 
 describe('an error of SQLite names the file', () => {
   const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };

@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -18,14 +17,13 @@ import { client, expectError } from '../../support/http.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
 import type { RunningService } from '../../support/running-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plantstore-damaged-'));
+  directory = temporaryDirectory(onTestFinished);
 });
-
-afterEach(() => rmSync(directory, { recursive: true }));
 
 /** The result of some work on the store in the directory. */
 async function stored<T>(work: (store: Store) => Promise<T>): Promise<T> {

@@ -1,10 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
@@ -14,15 +13,15 @@ import { command } from '../../support/command.ts';
 import { added, append, NO_NODES, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startLocalService } from '../../support/local-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let data: string;
 let settings: Record<string, string>;
 beforeEach(async () => {
-  data = mkdtempSync(join(tmpdir(), 'plantstore-doctor-'));
+  data = temporaryDirectory(onTestFinished);
   const [PORT, GRPC_PORT, ADMIN_PORT] = await Promise.all([freePort(), freePort(), freePort()]);
   settings = { DATA_DIR: data, PORT: String(PORT), GRPC_PORT: String(GRPC_PORT), ADMIN_PORT: String(ADMIN_PORT) };
 });
-afterEach(() => rmSync(data, { recursive: true }));
 
 /** Runs it. Nothing may go to stderr, and each line begins with a level. */
 async function doctor(environment: Record<string, string> = {}) {

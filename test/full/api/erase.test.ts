@@ -1,13 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallOptions, createClient } from '@connectrpc/connect';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
 import { command } from '../../support/command.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const OWNER = 'Xaviera-Quux';
 const [NAME, TAG, KEY] = ['Zantedeschia', 'moonlit-tag', 'quux-key-77'];
@@ -50,7 +50,7 @@ async function fill(service: Service): Promise<void> {
 }
 
 test('of an owner who is erased, nothing is left in any file, answer, metric or line of the log', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
+  const directory = temporaryDirectory(onTestFinished);
   const service = await startService({ DATA_DIR: directory });
   await fill(service);
   const list = PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`);
@@ -104,11 +104,10 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
   await PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`).create(1n, 'anew');
   expect((await list.list()).plants).toHaveLength(1);
   await service.stop();
-  rmSync(directory, { recursive: true });
 });
 
 test('plantstore erase: beside a service it refuses; once it is stopped it erases, and again does nothing', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
+  const directory = temporaryDirectory(onTestFinished);
   const service = await startService({ DATA_DIR: directory });
   await fill(service);
   const run = () => command(['erase', '--owner', OWNER], { DATA_DIR: directory });
@@ -149,5 +148,4 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
       code: 1,
       stderr: expect.stringContaining('must not be blank'),
     });
-  rmSync(directory, { recursive: true });
 });

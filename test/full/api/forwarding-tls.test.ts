@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { refusalAsClient } from '../../../src/transport/grpc/certificates.ts';
@@ -14,13 +12,13 @@ import { client } from '../../support/http.ts';
 import { Instances } from '../../support/instances.ts';
 import { type Service, startService } from '../../support/service.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-forwarding-tls-'));
+const directory = temporaryDirectory(afterAll);
 let ca: CertificateAuthority;
 beforeAll(() => {
   ca = new CertificateAuthority(directory, 'ca');
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 /** What passes through a proxy from now on, in both directions. */
 function sniff(proxy: TcpProxy): () => string {

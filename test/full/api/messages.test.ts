@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aboutFile } from '../../../src/log/sqlite/damage.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
@@ -13,12 +11,13 @@ import { type Certificate, CertificateAuthority } from '../../support/certificat
 import { command } from '../../support/command.ts';
 import { run } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 // What somebody reads who set something wrong: it names what to change.
 
 let taken: Server;
 let port: string;
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-messages-'));
+const directory = temporaryDirectory(afterAll);
 const DATA = { DATA_DIR: directory };
 const FREE = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'fatal' };
 beforeAll(async () => {
@@ -28,7 +27,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   taken.close();
-  rmSync(directory, { recursive: true });
 });
 
 const failureOf = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
@@ -38,7 +36,7 @@ const failureOf = async (args: readonly string[], environment: Readonly<Record<s
 };
 
 test('all ports that are taken, in one start', async () => {
-  await using first = await startService({ DATA_DIR: mkdtempSync(join(tmpdir(), 'plantstore-ports-')) });
+  await using first = await startService({ DATA_DIR: temporaryDirectory(onTestFinished) });
   const urls = { PORT: first.url, GRPC_PORT: `http://${first.grpcUrl}`, ADMIN_PORT: first.adminUrl };
   const ports = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, new URL(url).port]));
   const { message } = await failureOf(['serve'], ports);

@@ -1,5 +1,4 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,15 +6,15 @@ import type { TlsFiles } from '../../../src/transport/grpc/certificates.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { startLocalService } from '../../support/local-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-tls-'));
+const directory = temporaryDirectory(afterAll);
 let ca: CertificateAuthority;
 let server: Certificate;
 beforeAll(() => {
   ca = new CertificateAuthority(directory, 'ca');
   server = ca.issue('server');
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 const trusting = ({ certificate }: Certificate, own?: Certificate): ChannelCredentials =>
   credentials.createSsl(

@@ -1,6 +1,5 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
@@ -18,8 +17,9 @@ import { client } from '../../support/http.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
 import type { RunningService } from '../../support/running-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'plantstore-receipts-'));
+const root = temporaryDirectory(afterAll);
 const data = join(root, 'data');
 let service: RunningService;
 let vkey: string;
@@ -37,10 +37,7 @@ beforeAll(async () => {
   vkey = (await audit(['key'])).stdout.trim();
 });
 
-afterAll(async () => {
-  await service.stop();
-  rmSync(root, { recursive: true });
-});
+afterAll(() => service.stop());
 
 describe.each(TRANSPORTS)('over $name', ({ open }) => {
   const receiptOf = async (owner: string, position: bigint, scope?: string): Promise<string> => {

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -10,12 +7,13 @@ import { fill } from '../../support/fill.ts';
 import { client, expectError } from '../../support/http.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import type { RunningService } from '../../support/running-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Seven full tiles of level 0, and a part of one. */
 const EVENTS = 2_000;
 
 describe('the log', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
+  const directory = temporaryDirectory(afterAll);
   let service: RunningService;
   let vkey: string;
 
@@ -27,10 +25,7 @@ describe('the log', () => {
     vkey = (await command(['audit', 'key'], { DATA_DIR: directory })).stdout.trim();
   });
 
-  afterAll(async () => {
-    await service.stop();
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => service.stop());
 
   test('each answer says what it is, and for how long it may be kept', async () => {
     const headersOf = async (path: string) => {

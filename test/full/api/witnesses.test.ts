@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
@@ -28,6 +27,7 @@ import { TRANSPORTS } from '../../support/protocols.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { storeState } from '../../support/store-state.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 // What was not cosigned at once would be after a minute anyhow.
 vi.setConfig({ testTimeout: 60_000 });
@@ -39,7 +39,7 @@ const servers: Server[] = [];
 const records: Records[] = [];
 
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'plantstore-witnesses-'));
+  root = temporaryDirectory(onTestFinished);
   data = join(root, 'data');
   const store = openSqlite(data);
   const settings = { auditSigningKey: undefined, dataDirectory: data, logOrigin: undefined };
@@ -50,7 +50,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const server of servers.splice(0)) await close(server);
   for (const opened of records.splice(0)) opened.close();
-  rmSync(root, { recursive: true });
 });
 
 async function close(server: Server): Promise<void> {
