@@ -41,14 +41,14 @@ async function untilForwarded(at: Service, add: (id: number) => Promise<unknown>
 /** Writes into the database that the writer is at an address. */
 async function claimWriter(uri: string, contact: { address: string; certificate?: string }): Promise<void> {
   const mongo = await new MongoClient(uri).connect();
-  const until = new Date(Date.now() + 60_000);
-  await mongo
-    .db()
-    .collection<{ _id: string }>('leases')
-    .insertOne({
-      _id: 'writer',
-      ...{ holder: 'x', until, contact: { secret: 'the-secret-of-the-lease', ...contact } },
-    });
+  const lease = {
+    holder: 'x',
+    until: new Date(Date.now() + 60_000),
+    contact: { secret: 'the-secret-of-the-lease', ...contact },
+  };
+  // In the place of the lease of an instance that runs.
+  const leases = mongo.db().collection<{ _id: string }>('leases');
+  await leases.replaceOne({ _id: 'writer' }, lease, { upsert: true });
   await mongo.close();
 }
 
@@ -125,12 +125,13 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     await service.logged(({ msg }) => String(msg).includes(refusal));
     const { stdout } = await command(['doctor'], { ...settings, DATA_DIR: directory });
     expect(stdout).toContain(`warn  gRPC TLS    other instances refuse ${refusal}\n`);
-    // And again when it matters: the files may be others than at the start.
+    // When it matters, the line about the writer names it too: the files may be others than at the start.
     await claimWriter(settings.MONGODB_URI, { address: '127.0.0.1:9', certificate: readFileSync(certificate, 'utf8') });
     const send = client(service.url, await service.token('alice'));
     expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
-    await service.logged(({ msg }) => /cannot be reached/.test(String(msg)));
-    await expect.poll(() => service.logs.filter(({ msg }) => String(msg).includes(refusal)).length).toBe(2);
+    await service.logged(({ msg }) =>
+      /cannot be reached: .* whether GRPC_TLS_CERT may be a client's/.test(String(msg)),
+    );
   });
 
   test('send nothing to a port that does not show the certificate of the lease, be it signed by the same authority', async () => {
