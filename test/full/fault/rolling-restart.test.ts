@@ -21,6 +21,9 @@ const BALANCER: string = parse(readFileSync('docker-compose.yml', 'utf8'), { mer
 /** Clients of each kind at once. */
 const CLIENTS = 4;
 
+/** One plant of so many stays: the client of gRPC takes no message of more than 1,000 plants. */
+const KEPT = 20;
+
 /** What the clients asked for, did, and did not get. */
 interface Tally {
   done: number;
@@ -51,7 +54,7 @@ async function loadRest(url: string, token: string, tally: Tally, ids: Iterator<
     if (await ask('/plants', { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
       acknowledged(tally, `plant ${id}`);
     await ask('/plants?limit=10', { method: 'GET' });
-    if (id % 10 === 0) await ask(`/plants/${id}`, { method: 'DELETE' });
+    if (id % KEPT > 0) await ask(`/plants/${id}`, { method: 'DELETE' });
   }
 }
 
@@ -80,6 +83,7 @@ async function loadGrpc(address: string, token: string, tally: Tally, ids: Itera
     if (await ask(unary(client, 'createPlant', { plant }, metadata))) acknowledged(tally, plant.name);
     await ask(unary(client, 'listPlants', { limit: 10 }, metadata));
     await ask(stream());
+    if (id % KEPT > 0) await ask(unary(client, 'deletePlant', { id: plant.id }, metadata));
   }
   client.close();
 }
