@@ -144,8 +144,9 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
  */
 export function bearerToken(authorization: string | readonly string[] | undefined): string {
   const header = typeof authorization === 'string' ? authorization : (authorization?.join(', ') ?? '');
-  // Several headers are joined like this. A proxy may have checked any of them.
-  if (header.includes(', ')) throw refusalFor('malformed_header');
+  // Several headers are joined like this. A proxy may have checked any of them. So are the parameters of other schemes.
+  if (header.includes(', ') && header.split(', ').some((part) => SCHEME.test(part)))
+    throw refusalFor('malformed_header');
   const scheme = SCHEME.exec(header);
   if (scheme === null || scheme[0].length === header.length) throw refusalFor('no_token');
   const token = header.slice(scheme[0].length);

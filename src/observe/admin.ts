@@ -5,6 +5,9 @@ import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import type { Health } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
+/** Most open connections. Any more are closed at once. */
+const MAX_CONNECTIONS = 256;
+
 type Page = (response: ServerResponse) => unknown;
 
 /**
@@ -39,10 +42,11 @@ export async function startAdminServer(
       );
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
-      return fail(response, new PlantStoreError('METHOD_NOT_ALLOWED', 'use GET'));
+      return fail(response, new PlantStoreError('METHOD_NOT_ALLOWED', 'use GET or HEAD'));
     }
     page(response);
   });
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   return { url: urlOf(server), close: () => close(server) };

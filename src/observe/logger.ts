@@ -35,12 +35,6 @@ export function createLogger(level: string, destination: DestinationStream): Log
     timestamp: isoTime(),
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: {
-      req: (request: { method: string; url: string; ip?: string }) => ({
-        method: request.method,
-        url: request.url,
-        remoteAddress: request.ip,
-      }),
-      res: (response: { statusCode: number }) => ({ statusCode: response.statusCode }),
       err: (error: unknown) => {
         if (!(error instanceof Error)) return error;
         const serialized = stdSerializers.err(error);
@@ -49,7 +43,6 @@ export function createLogger(level: string, destination: DestinationStream): Log
         return serialized;
       },
     },
-    redact: { paths: ['headers', '*.headers'].flatMap(credentials), censor: REDACTED },
     hooks: { streamWrite: withoutTokens },
   };
   return pino(options, destination);
@@ -92,9 +85,6 @@ export function messageOf(error: Error): string {
   }
   return message;
 }
-
-const credentials = (headers: string) =>
-  ['authorization', 'cookie', 'set-cookie', 'proxy-authorization'].map((name) => `${headers}["${name}"]`);
 
 /** A line, or a text in one, with a mark in place of each token. */
 export const withoutTokens = (line: string): string =>

@@ -35,6 +35,13 @@ test('is an OpenAPI 3.1 document, without a token, the same for the page that sh
   expect((await nobody('GET', script!)).text).toContain('"/openapi.json"');
 });
 
+test('is revalidated by its tag', async () => {
+  const { headers } = await nobody('GET', '/openapi.json');
+  expect(headers['cache-control']).toBe('no-cache');
+  const again = await nobody('GET', '/openapi.json', { headers: { 'if-none-match': headers.etag! } });
+  expect([again.status, again.headers.etag, again.text]).toEqual([304, headers.etag, '']);
+});
+
 test('has the bounds of an int64 with all their digits', () => {
   expect(text).toMatch(/"minimum": -9223372036854775808,\s+"maximum": 9223372036854775807/);
 });

@@ -319,6 +319,7 @@ describe('CORS', () => {
       const reply = await send('OPTIONS', '/plants', { headers });
       expectError(reply, 405, 12);
       expect(reply.headers.allow).toBe('POST, GET, HEAD');
+      expect(reply.text).toContain('use POST, GET or HEAD');
       expectError(await send('OPTIONS', '/nothing', { headers }), 404, 5);
     }
   });

@@ -147,6 +147,12 @@ describe('refused, and nothing is changed', () => {
     },
   );
 
+  test('a coded body, and say which coding they take', async () => {
+    const parts = { body: '{}', headers: { 'content-encoding': 'gzip' } };
+    const reply = await client(service.url, token)('POST', '/plants', parts);
+    expect([reply.status, reply.headers['accept-encoding']]).toEqual([415, 'identity']);
+  });
+
   test('two Authorization headers are never one caller', async () => {
     const head = 'GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
     const one = `Authorization: Bearer ${token}\r\n`;

@@ -56,7 +56,7 @@ const QUERIES = {
     ...['2147483648', '-1', '1.5', '1e3', '', 'x', '0x1', '+1', '%201', '1%20', 'null', '99999999999999999999'],
     ...['1&limit=1', '&limit=1', ...OPERATORS.map(encodeURIComponent)],
   ],
-  cursor: ['x', '%ff', 'AQ', 'a&cursor=b', '&cursor=', 'A'.repeat(1_000), ...OPERATORS.map(encodeURIComponent)],
+  cursor: ['', 'x', '%ff', 'AQ', 'a&cursor=b', '&cursor=', 'A'.repeat(1_000), ...OPERATORS.map(encodeURIComponent)],
   view: ['', 'full', 'VIEW_FULL', 'UNSPECIFIED', '2', 'FULL&view=FULL', 'BASIC&view=FULL'],
 };
 
@@ -202,12 +202,12 @@ export const REFUSED: readonly Refused[] = [
 
 /** Requests that are answered before anybody asks whose they are: the same for a caller without a token. */
 export const OF_NOBODY: readonly Refused[] = [
-  ...['/', '/plant', '/plants/7/', '/plants/7/8', '/PLANTS', '//plants', '/plants;x=1', '/openapi.yaml'].flatMap(
-    (path) =>
-      ['GET', 'POST', 'DELETE', 'PROPFIND'].map((method) => {
-        const parts = { headers: { 'content-type': 'x' }, body: '{' };
-        return refused(method, path, 'no such path', { parts, status: 404, code: 5 });
-      }),
+  refused('GET', '/', 'no such path', { status: 404, code: 5 }),
+  ...['/plant', '/plants/7/', '/plants/7/8', '/PLANTS', '//plants', '/plants;x=1', '/openapi.yaml'].flatMap((path) =>
+    ['GET', 'POST', 'DELETE', 'PROPFIND'].map((method) => {
+      const parts = { headers: { 'content-type': 'x' }, body: '{' };
+      return refused(method, path, 'no such path', { parts, status: 404, code: 5 });
+    }),
   ),
   ...['/docs/nothing', '/console/nothing', '/console/assets/nothing.js', '/console/assets/../../package.json'].map(
     (path) => refused('GET', path, 'no such page', { status: 404, code: 5 }),
@@ -232,6 +232,7 @@ export const ALLOWED = {
   '/plants': ['GET', 'HEAD', 'POST'],
   '/plants/7': ['DELETE', 'GET', 'HEAD'],
   '/plants/x': ['DELETE', 'GET', 'HEAD'],
+  '/': ['GET', 'HEAD'],
   '/openapi.json': ['GET', 'HEAD'],
   '/docs': ['GET', 'HEAD'],
   '/docs/': ['GET', 'HEAD'],

@@ -58,8 +58,6 @@ describe('limit', () => {
     ['?limit=%32', 2],
     ['?limit=2&unknown=x&unknown=y&Limit=z', 2],
     ['?limit=2&__proto__[tag]=x&constructor=1', 2],
-    ['?limit=2&cursor=', 2],
-    ['?cursor=', 6],
   ])('GET /plants%s has %i plants in ascending id', async (query, count) => {
     const reply = await send('GET', `/plants${query}`);
     expect(names(reply)).toEqual(ordered.slice(0, count));

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { startAdminServer } from '../../src/observe/admin.ts';
 import { Health, type Readiness } from '../../src/observe/health.ts';
@@ -84,6 +86,20 @@ test('anything else is refused with an Error body', async () => {
   expect(posted.headers.get('allow')).toBe('GET, HEAD');
   expect(await get('/livez', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
   expect((await get('/livez?probe=1')).headers.get('content-type')).toBe('application/json');
+});
+
+test('connections beyond 256 are closed', async () => {
+  await using stack = new AsyncDisposableStack();
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0, new Metrics());
+  stack.defer(() => server.close());
+  const port = Number(new URL(server.url).port);
+  const open = async () =>
+    once(
+      stack.adopt(connect(port, '127.0.0.1'), (socket) => void socket.destroy()),
+      'connect',
+    );
+  for (let count = 0; count < 256; count++) await open();
+  await expect(fetch(`${server.url}/livez`)).rejects.toThrow();
 });
 
 test('closing ends open connections', async () => {

@@ -6,8 +6,8 @@ import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
-import { prefers, varyBy } from '../http/headers.ts';
-import { addResource } from '../http/methods.ts';
+import { entityTag, isUnmodified, prefers, varyBy } from '../http/headers.ts';
+import { addResource, READ, refuseOtherMethods } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
@@ -59,7 +59,12 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
   const { ownerClaim, requiredScopes, publicLog } = settings;
   const shown = JSON.stringify({ ownerClaim, requiredScopes, publicLog });
   const openApi = readFileSync(OPENAPI);
-  addResource(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(openApi));
+  const etag = entityTag(openApi.toString());
+  addResource(app, '/openapi.json', ({ headers }, reply) => {
+    reply.headers({ etag, 'cache-control': 'no-cache' });
+    if (isUnmodified(headers['if-none-match'], etag)) reply.code(304).send();
+    else reply.type(JSON_TYPE).send(openApi);
+  });
   addFrontPage(app);
   app.register(async (pages) => {
     await pages.register(fastifyStatic, { ...FILES, root: folder });
@@ -111,12 +116,13 @@ export function registerInstance(app: FastifyInstance, { authenticate, scopes, r
 /** Adds `/`, which leads people to the console. Clients that do not ask for HTML get 404. */
 function addFrontPage(app: FastifyInstance): void {
   app.route({
-    method: ['GET', 'HEAD'],
+    method: [...READ],
     url: '/',
     ...WITHOUT_TOKEN,
     onRequest: [refusePrograms, WITHOUT_TOKEN.onRequest],
     handler: (_request, reply) => reply.redirect('/console'),
   });
+  refuseOtherMethods(app, '/', READ);
 }
 
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {

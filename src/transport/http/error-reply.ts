@@ -40,6 +40,9 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   reply.removeHeader('link');
   if (challenge !== undefined) reply.header('www-authenticate', challenge);
   if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
+  // RFC 9110, section 15.5.16.
+  if (error.status === 415 && request.headers['content-encoding'] !== undefined)
+    reply.header('accept-encoding', 'identity');
   const body = errorBody(error);
   reply
     .header(REASON_HEADER, error.reason)

@@ -8,6 +8,9 @@ export function routeAllMethods(app: FastifyInstance): void {
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 }
 
+/** `GET, HEAD or POST` */
+const CHOICE = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 /**
  * Refuses all other methods of a path with 405 and `Allow` (RFC 9110, section 15.5.6), before authentication and body.
  */
@@ -15,7 +18,7 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: r
   const allow = allowed.join(', ');
   const refuse = (_request: FastifyRequest, reply: FastifyReply) => {
     reply.header('allow', allow);
-    throw new PlantStoreError('METHOD_NOT_ALLOWED', `use ${allow}`);
+    throw new PlantStoreError('METHOD_NOT_ALLOWED', `use ${CHOICE.format(allowed)}`);
   };
   app.route({
     method: METHODS.filter((method) => !allowed.includes(method)),
@@ -25,7 +28,8 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: r
   });
 }
 
-const READ = ['GET', 'HEAD'];
+/** The methods of what can be read and nothing else. */
+export const READ = ['GET', 'HEAD'];
 
 /** Adds a path that can be read and nothing else. It needs no token unless the hooks ask for one. */
 export function addResource(

@@ -145,8 +145,8 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
     reply.header('connection', 'close');
     throw new PlantStoreError('MALFORMED_REQUEST', 'the only supported transfer coding is chunked, over HTTP/1.1');
   }
-  // The plugin of CORS has a route for OPTIONS of every path.
-  if (request.is404 || request.routeOptions.url === '*')
+  // Fastify takes the target * for /, and the plugin of CORS has a route for OPTIONS of every path.
+  if (request.is404 || request.url === '*' || request.routeOptions.url === '*')
     throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }

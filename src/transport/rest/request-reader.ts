@@ -101,6 +101,8 @@ function fieldInQuery(field: DescField): UrlField {
   const read: UrlField['read'] = (text) => {
     if (text === undefined) return absent;
     if (typeof text !== 'string') throw invalidField(name, 'given once');
+    // A client that lost the text, such as a cursor, would get the answer to another question.
+    if (text === '') throw invalidField(name, 'absent, or not empty');
     return readText(text);
   };
   return { localName, key: jsonName, read };

@@ -6,6 +6,7 @@ const TOO_LONG = refused('token_too_long', 'the token is longer than 8 KiB');
 export const headerAttacks: readonly Attack[] = [
   { name: 'no header', build: () => ({ headers: {} }), expect: WITHOUT },
   header('an empty header', WITHOUT, () => ''),
+  header('Digest credentials', WITHOUT, () => 'Digest username="a", realm="b"'),
   header('Basic credentials', WITHOUT, () => `Basic ${Buffer.from('alice:secret').toString('base64')}`),
   header('a good token under the scheme DPoP', WITHOUT, ({ issuer }) => `DPoP ${issuer.token()}`),
   header('a good token under no scheme', WITHOUT, ({ issuer }) => issuer.token()),
