@@ -3,6 +3,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
+import { closeOthers, listenWide } from '../transport/listeners.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 
 /** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
@@ -32,7 +33,11 @@ export async function listen(app: FastifyInstance, { host, port }: Config): Prom
   const { level } = app.log;
   app.log.level = 'silent';
   try {
-    return await app.listen({ host, port });
+    let url = '';
+    await listenWide(app.server, { host, port }, async (options) => {
+      url = await app.listen(options);
+    });
+    return url;
   } finally {
     app.log.level = level;
   }
@@ -41,6 +46,6 @@ export async function listen(app: FastifyInstance, { host, port }: Config): Prom
 /** Accepts nothing more, and resolves once the requests in flight have ended or their connections are closed. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
-  await app.close();
+  await Promise.all([app.close(), closeOthers(app.server)]);
   clearTimeout(limit);
 }

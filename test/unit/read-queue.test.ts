@@ -33,7 +33,7 @@ test('a turn of the event loop has reads until its share of time is up, what fol
     held--;
   };
   await Promise.all(Array.from({ length: 20 }, () => read(1)));
-  expect(turnsOfReads).toEqual(Array.from({ length: 20 }, (_, index) => turnsOfReads[0]! + Math.floor(index / 5)));
+  expect(turnsOfReads).toEqual(Array.from({ length: 20 }, (_, index) => turnsOfReads[0]! + Math.floor(index / 2)));
   turnsOfReads.length = 0;
   await Promise.all(Array.from({ length: 4 }, () => read(100)));
   expect(new Set(turnsOfReads).size).toBe(4);

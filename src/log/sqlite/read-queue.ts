@@ -1,5 +1,5 @@
 /** Milliseconds after the first read of a turn of the event loop in which others may begin. */
-const SHARE = 5;
+const SHARE = 2;
 
 /**
  * Spreads reads over the turns of the event loop. Each read blocks it, and hundreds of requests may want one in the

@@ -1,7 +1,4 @@
-import type { Server } from 'node:net';
-import type { Logger } from '../../observe/logger.ts';
 import type { Protocol } from '../../observe/request.ts';
-import { sampler } from '../../observe/sparing.ts';
 
 /**
  * A connection of any protocol, as the admission sees it: it has work that waits for its turn, and it holds memory. Both
@@ -86,20 +83,4 @@ export interface ConnectionLimits {
    * Seconds after which a connection is closed when no request comes on it or its client reads nothing of its answer.
    */
   readonly idleTimeout: number;
-}
-
-/** Milliseconds between two log lines about refused connections. */
-const REPORT = 10_000;
-
-/**
- * Bounds the open connections. Closes any further connection before it reads a byte, so it cannot tell the client why.
- * The log tells the operator how many there were.
- */
-export function limitConnections(server: Server, maximum: number, logger: Pick<Logger, 'warn'>): void {
-  server.maxConnections = maximum;
-  const sample = sampler(REPORT, 1);
-  server.on('drop', () => {
-    const before = sample('drop');
-    if (before !== undefined) logger.warn({ refused: before + 1, maximum }, 'too many connections');
-  });
 }

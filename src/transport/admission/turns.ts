@@ -2,8 +2,7 @@ import type { Caller, Connection } from './connection.ts';
 
 /**
  * Milliseconds for the work of one turn of the event loop, in which at least one piece begins. It is short because a probe
- * on a new connection takes several turns, and Node accepts one connection of a port in a turn. It is time and not CPU:
- * systems count the CPU of a thread in ticks of 4 ms or so.
+ * on a new connection takes several turns. It is time and not CPU: systems count the CPU of a thread in ticks of 4 ms.
  */
 const TURN = 1;
 /** Most steps that are planned for a turn. */

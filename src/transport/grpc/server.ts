@@ -17,8 +17,9 @@ import type { Service } from '../../call.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
-import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
+import type { ConnectionLimits } from '../admission/connection.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
+import { closeOthers, limitConnections, listenWide } from '../listeners.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
@@ -109,8 +110,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 
   return {
     listen: async (host, port) => {
-      listener.listen(port, host);
-      await once(listener, 'listening');
+      await listenWide(listener, { host, port }, (options) => once(listener.listen(options), 'listening'));
       return `${host.includes(':') ? `[${host}]` : host}:${(listener.address() as AddressInfo).port}`;
     },
 
@@ -139,7 +139,8 @@ function shutDown(server: Server, listener: Listener, milliseconds: number, stop
     server.tryShutdown(() => {});
     // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
     // last connection is closed.
-    listener.close(() => {
+    const closed = new Promise((ended) => listener.close(ended));
+    void Promise.all([closed, closeOthers(listener)]).then(() => {
       clearTimeout(timer);
       resolve();
     });

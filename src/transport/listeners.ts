@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Logger } from '../observe/logger.ts';
+import { sampler } from '../observe/sparing.ts';
+
+/**
+ * Listeners of a port. Node accepts one connection of each in a turn of the event loop, which lasts some milliseconds
+ * under load: with one listener, a client would wait for seconds behind a thousand connections of another.
+ */
+const LISTENERS = 16;
+
+/** Milliseconds between two log lines about refused connections. */
+const REPORT = 10_000;
+
+/** Where to listen. Port 0 is any free port. */
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The listeners beside the server's own. */
+const others = new WeakMap<Server, Server[]>();
+
+/**
+ * Has a server listen, by `listen`, and further listeners on the same port, whose connections it gets. Linux alone spreads
+ * connections over several listeners; elsewhere there is one. Rejects if it cannot listen, or another does there.
+ */
+export async function listenWide(
+  server: Server,
+  { host, port }: Address,
+  listen: (options: Address & { readonly reusePort?: boolean }) => Promise<unknown>,
+): Promise<void> {
+  if (process.platform !== 'linux') {
+    await listen({ host, port });
+    return;
+  }
+  if (port > 0) await claim(host, port);
+  await listen({ host, port, reusePort: true });
+  const { address, port: taken } = server.address() as AddressInfo;
+  const opened: Server[] = [];
+  others.set(server, opened);
+  while (opened.length < LISTENERS - 1) opened.push(await listenFor(server, address, taken));
+}
+
+/** Accepts no connection more beside the server, and resolves once those that it got from other listeners are closed. */
+export async function closeOthers(server: Server): Promise<void> {
+  const closed = others.get(server)?.map((other) => new Promise((resolve) => other.close(resolve)));
+  await Promise.all(closed ?? []);
+}
+
+/**
+ * Bounds the open connections of a server, from all its listeners. Closes any further connection before it reads a byte,
+ * so it cannot tell the client why. The log tells the operator how many there were.
+ */
+export function limitConnections(server: Server, maximum: number, logger: Pick<Logger, 'warn'>): void {
+  let open = 0;
+  server.on('connection', (socket: Socket) => {
+    open++;
+    socket.once('close', () => open--);
+  });
+  // Node compares it with the connections of one listener, whenever one comes.
+  Object.defineProperty(server, 'maxConnections', { get: () => (open < maximum ? Infinity : 0) });
+  const sample = sampler(REPORT, 1);
+  server.on('drop', () => {
+    const before = sample('drop');
+    if (before !== undefined) logger.warn({ refused: before + 1, maximum }, 'too many connections');
+  });
+}
+
+/** Rejects if somebody listens there already: two services that share their port would both seem to start. */
+async function claim(host: string, port: number): Promise<void> {
+  const probe = createServer().listen({ host, port });
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
+}
+
+async function listenFor(server: Server, host: string, port: number): Promise<Server> {
+  const { pauseOnConnect } = server as Server & { readonly pauseOnConnect?: boolean };
+  const listener = createServer({ pauseOnConnect: pauseOnConnect === true, noDelay: true }, (socket) => {
+    // Then an HTTP server takes it for its own.
+    Object.assign(socket, { server: null });
+    server.emit('connection', socket);
+  });
+  Object.defineProperty(listener, 'maxConnections', { get: () => server.maxConnections });
+  listener.on('drop', (data) => server.emit('drop', data));
+  listener.listen({ host, port, reusePort: true });
+  await once(listener, 'listening');
+  return listener;
+}

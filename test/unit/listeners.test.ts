@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeOthers, limitConnections, listenWide } from '../../src/transport/listeners.ts';
+import { collectLog } from '../support/collected-log.ts';
+
+const MANY = 64;
+
+/** Listens, and resolves with the port. `onConnection` gets the connections of all listeners. */
+async function listening(port = 0, onConnection: (socket: Socket) => void = () => {}): Promise<[Server, number]> {
+  const server = createServer(onConnection);
+  await listenWide(server, { host: '127.0.0.1', port }, (options) => once(server.listen(options), 'listening'));
+  onTestFinished(() => {
+    server.close();
+    void closeOthers(server);
+  });
+  return [server, (server.address() as AddressInfo).port];
+}
+
+/** So many connections to a port, each of which has been accepted by the system. */
+async function connections(port: number, count: number): Promise<Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return Promise.all(sockets.map((socket) => once(socket, 'connect').then(() => socket)));
+}
+
+test.runIf(process.platform === 'linux')('a turn of the event loop accepts many connections', async () => {
+  let turn = 0;
+  const turns = new Set<number>();
+  let accepted = 0;
+  const all = Promise.withResolvers<void>();
+  const [, port] = await listening(0, () => {
+    turns.add(turn);
+    if (++accepted === MANY) all.resolve();
+  });
+  const next = () => {
+    turn++;
+    immediate = setImmediate(next);
+  };
+  let immediate = setImmediate(next);
+  const opened = connections(port, MANY);
+  // They wait in the system when the next turn begins.
+  const end = performance.now() + 50;
+  while (performance.now() < end);
+  await all.promise;
+  clearImmediate(immediate);
+  await opened;
+  expect(turns.size).toBeLessThan(MANY / 2);
+});
+
+test('the bound on connections holds for all listeners together, and what is open counts until it is closed', async () => {
+  const { logger, logs } = collectLog();
+  let accepted = 0;
+  const [server, port] = await listening(0, () => accepted++);
+  limitConnections(server, 20, logger);
+  const closed = new Set<Socket>();
+  const open = async (count: number) => {
+    const sockets = await connections(port, count);
+    for (const socket of sockets) socket.once('close', () => closed.add(socket)).resume();
+    return sockets;
+  };
+  const sockets = await open(MANY);
+  await expect.poll(() => closed.size).toBe(MANY - 20);
+  expect(accepted).toBe(20);
+  expect(logs).toMatchObject([{ msg: 'too many connections', maximum: 20 }]);
+  for (const socket of sockets) socket.destroy();
+  await expect.poll(() => closed.size).toBe(MANY);
+  // The server hears of their end a little later.
+  await expect.poll(() => open(1).then(() => accepted)).toBeGreaterThan(20);
+});
+
+test('a port on which another listens with as many is taken', async () => {
+  const [, port] = await listening();
+  await expect(listening(port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+});
+
+test('connections of all listeners are awaited at the end', async () => {
+  const [server, port] = await listening();
+  const sockets = await connections(port, MANY);
+  let isOver = false;
+  const ended = Promise.all([new Promise((resolve) => server.close(resolve)), closeOthers(server)]).then(() => {
+    isOver = true;
+  });
+  for (const socket of sockets.slice(1)) socket.destroy();
+  await new Promise(setImmediate);
+  expect(isOver).toBe(false);
+  sockets[0]!.destroy();
+  await ended;
+});
