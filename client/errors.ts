@@ -50,7 +50,7 @@ export class IdempotencyKeyReusedError extends PlantStoreError {
   override readonly name = 'IdempotencyKeyReusedError';
 }
 
-/** The owner is being erased, and may write again later. */
+/** Deprecated: no call of this client fails so any more. An erasure refuses nobody's writes. */
 export class OwnerBeingErasedError extends PlantStoreError {
   override readonly name = 'OwnerBeingErasedError';
 }

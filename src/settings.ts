@@ -150,7 +150,7 @@ export const SETTINGS = {
   ),
   JWT_OWNER_CLAIM: values('the name of a claim', z.string(), 'sub').means('Claim that names the owner of the plants.'),
   JWT_REQUIRED_SCOPES: values('plants:read, plants:write or both, separated by a space', scopes, '').means(
-    'Scopes to enforce: `plants:read` for lists, `plants:write` for adds and deletes. Unset: none.',
+    'Scopes to enforce: `plants:read` for all that reads plants, `plants:write` for adds and deletes. Unset: none.',
   ),
   JWKS_MAX_STALE: values('whole seconds from 0 to 31536000', integer(0, 31_536_000), '86400').means(
     'Seconds for which fetched keys stay in use while the issuer cannot be reached.',

@@ -150,6 +150,7 @@ test.each(
     [LIST, '{"view":"WEIRD"}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"view":7}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"view":7.5}', 'view must be VIEW_BASIC or VIEW_FULL'],
+    [LIST, '{"limit":-1}', 'limit must be an integer from 0 to 2147483647'],
     [LIST, '{"cursor":7}', 'cursor must be a string'],
     [CREATE, '{"plant":{"id":7,"name":["Fern"]}}', 'plant.name must be a string'],
     [CREATE, '{"plant":{"id":7,"name":"\\ud800"}}', 'plant.name must be well-formed Unicode, without lone surrogates'],

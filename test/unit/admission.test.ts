@@ -293,6 +293,26 @@ describe('held memory', () => {
     expect(ended).not.toContain(connection);
   });
 
+  test('an owner is one caller as long as it has a connection', () => {
+    const { memory, hold } = scene(1_000);
+    const begin = () => {
+      const connection = hold(new Caller(''), 10);
+      memory.verified(connection, 'alice');
+      return connection;
+    };
+    const [one, two] = [begin(), begin()];
+    const alice = one.caller;
+    expect(two.caller).toBe(alice);
+    memory.remove(one);
+    expect([alice.connections, alice.held]).toEqual([1, 10]);
+    memory.verified(one, 'bob');
+    expect(one.caller).toBe(alice);
+    const three = begin();
+    expect(three.caller).toBe(alice);
+    for (const connection of [two, three]) memory.remove(connection);
+    expect(begin().caller).not.toBe(alice);
+  });
+
   test('of many connections of a size, few go at a time', () => {
     const { memory, ended, hold } = scene(10_000);
     const mallory = new Caller('mallory');
@@ -374,6 +394,7 @@ describe('an admission', () => {
         spend(0.25);
         return true;
       });
+      admission.memory.add(connection);
       turns.add(connection);
     };
     // A proxy has two connections for mallory, who sends much, and for alice, who also has connections of her own.
@@ -400,6 +421,7 @@ describe('an admission', () => {
   test('refuses what an owner sends beyond its rate, once the connection counts for it', () => {
     const { admission } = scene({ rateLimit: 1 });
     const connection = new TestConnection(admission.fresh.http);
+    admission.memory.add(connection);
     admission.verified(connection, 'alice');
     admission.verified(connection, 'bob');
     const again = () => admission.verified(connection, 'alice');

@@ -482,8 +482,9 @@ export const PlantStoreService: GenService<{
   /**
    * Lists all plants of the owner in ascending order of id, as of one position of the log, in as many messages as
    * necessary. The list is complete if the status is OK. After any other status, the last next_cursor continues where
-   * the stream broke. INVALID_ARGUMENT if the cursor is invalid; UNAVAILABLE if reading takes more than four minutes,
-   * or if too many streams are open. No google.api.http rule: over REST, ListPlants without a limit is streamed.
+   * the stream broke. INVALID_ARGUMENT if the cursor is invalid; RESOURCE_EXHAUSTED if the owner reads too many long lists;
+   * UNAVAILABLE if all owners together do, or if reading takes more than four minutes. No google.api.http rule: over
+   * REST, ListPlants without a limit is streamed.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.StreamPlants
    */

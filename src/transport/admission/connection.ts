@@ -38,7 +38,8 @@ export abstract class Connection {
 export class Caller {
   /** The owner. Empty for callers without a verified token: no owner has an empty name. */
   readonly owner: string;
-  /** Bytes that its connections hold. */
+  /** Its open connections, and the bytes that they hold. */
+  connections = 0;
   held = 0;
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;

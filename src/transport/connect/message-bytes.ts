@@ -64,9 +64,9 @@ function inJson(body: Buffer, message: DescMessage): Buffer {
 /** A decimal integer of at most 19 digits after leading zeros, as in a URL of REST. */
 const DECIMAL = /^-?0*\d{1,19}$/;
 
-/** Smallest and largest value of the integers that the service's requests have. */
+/** Smallest and largest value of the integers that the service's requests have. Those of 32 bits are counts. */
 const BOUNDS: ReadonlyMap<ScalarType, readonly [bigint, bigint]> = new Map([
-  [ScalarType.INT32, [-(2n ** 31n), 2n ** 31n - 1n]],
+  [ScalarType.INT32, [0n, 2n ** 31n - 1n]],
   [ScalarType.INT64, [MIN_INT64, MAX_INT64]],
 ]);
 
