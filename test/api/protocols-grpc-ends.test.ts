@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import http2 from 'node:http2';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
@@ -246,13 +247,27 @@ test('a connection of a port whose last one was reset is served, and what it hol
   };
   const app = await GrpcApp.start({ listPlants }, { admission });
   const [host, port] = app.address.split(':');
+  // The server learns late that a connection is closed.
+  const { promise: closing, resolve: close } = Promise.withResolvers<() => void>();
+  const delayClose = (message: unknown) => {
+    const { socket } = message as { readonly socket: Socket };
+    const emit = socket.emit.bind(socket);
+    socket.emit = (event: string, ...values: unknown[]) => {
+      if (event !== 'close') return emit(event, ...values);
+      close(() => emit(event, ...values));
+      return true;
+    };
+    unsubscribe('net.server.socket', delayClose);
+  };
+  subscribe('net.server.socket', delayClose);
   const former = connect({ host, port: Number(port) });
   await once(former, 'connect');
-  await expect.poll(() => admission.turns.waiting).toBe(0);
   const { localPort } = former;
-  // The server hears of both in one turn of the event loop.
   former.resetAndDestroy();
+  const isClosed = await closing;
   const session = rawSession(app.address, connect({ host, port: Number(port), localPort: localPort! }));
+  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  isClosed();
   expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
   expect(held).toBeGreaterThan(0);
   session.destroy();
