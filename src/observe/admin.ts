@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import type { Health } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
-/** Most open connections. Any more are closed at once. */
+/** Most open connections. Beyond it the oldest is closed, so that connections which ask nothing keep no probe out. */
 const MAX_CONNECTIONS = 256;
 
 type Page = (response: ServerResponse) => unknown;
@@ -46,7 +46,13 @@ export async function startAdminServer(
     }
     page(response);
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    const [oldest] = open;
+    if (open.size === MAX_CONNECTIONS) oldest!.destroy();
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   server.listen(port, host);
   await once(server, 'listening');
   return { url: urlOf(server), close: () => close(server) };

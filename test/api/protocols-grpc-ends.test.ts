@@ -273,3 +273,17 @@ test('a connection of a port whose last one was reset is served, and what it hol
   session.destroy();
   await app[Symbol.asyncDispose]();
 });
+
+test('a call that was answered before its request was complete leaves no timer behind', async () => {
+  await using app = await GrpcApp.start({ listPlants: async () => page });
+  const session = rawSession(app.address);
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const twice = Buffer.concat([frame(Buffer.alloc(0)), frame(Buffer.alloc(0))]);
+  const call = (path: string) => rawCall(session, { ':path': path }, twice);
+  const paths = ['/grpc.health.v1.Health/Check', '/plantstore.v1.PlantStoreService/ListPlants'];
+  await call(paths[0]!);
+  const before = timers();
+  await Promise.all(paths.flatMap((path) => Array.from({ length: 30 }, () => call(path))));
+  session.close();
+  expect(timers() - before).toBeLessThan(10);
+});

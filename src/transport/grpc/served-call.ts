@@ -292,7 +292,11 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   #awaitReader(): void {
     if (this.#isAnswering) this.#timer!.refresh();
-    else this.#timer = setTimeout(ServedCall.#unread, this.#options.idleTimeout * 1_000, this);
+    else {
+      // That of a request which is answered before its end.
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(ServedCall.#unread, this.#options.idleTimeout * 1_000, this);
+    }
     this.#isAnswering = true;
   }
 

@@ -10,10 +10,18 @@ interface Handle {
   readStart(): void;
 }
 
-/** Reads no more of a socket until it is asked for more, or its handle is started. */
+/** Reads no more of a socket until `startReading`. */
 export function stopReading(socket: Socket): void {
   const handle = handleOf(socket);
   if (handle === null) return;
   handle.reading = false;
   handle.readStop();
+}
+
+/** Reads a socket again. TLS, which reads the same handle, looks at `reading` too. */
+export function startReading(socket: Socket): void {
+  const handle = handleOf(socket);
+  if (handle === null) return;
+  handle.reading = true;
+  handle.readStart();
 }

@@ -75,12 +75,15 @@ export function createHttpServer(
   app.server.on('connect', (_request, socket) => refuseConnect(socket, observer));
   app.server.maxHeadersCount = MAX_HEADER_LINES;
   const connections = new Set<HttpConnection>();
+  let isStopping = false;
   app.server.on('connection', (socket) => {
     const connection = new HttpConnection(socket, admission);
+    if (isStopping) connection.stop();
     connections.add(connection);
     socket.once('close', () => connections.delete(connection));
   });
   app.addHook('preClose', async () => {
+    isStopping = true;
     for (const connection of connections) connection.stop();
   });
   return app;

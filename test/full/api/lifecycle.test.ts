@@ -151,6 +151,19 @@ test('while it drains it is unready and serves, on new connections and on those 
   expect(await exit).toBe(1);
 });
 
+test('a second signal ends it at once', async () => {
+  const service = await startService();
+  const endless = await beginPost(service);
+  endless.on('error', () => {});
+  const exit = service.stop();
+  await until(
+    () => readiness(service),
+    ({ status }) => status === 'draining',
+  );
+  process.kill(service.pid, 'SIGTERM');
+  expect(await exit).toBe(1);
+});
+
 test('SIGINT ends it as SIGTERM does', async () => {
   const service = await startService();
   expect(await service.stop('SIGINT')).toBe(0);
