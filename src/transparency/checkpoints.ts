@@ -97,6 +97,8 @@ export class LogCheckpoints implements Checkpoints {
       this.#failed = undefined;
     } catch (error) {
       if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
+      // The store may be away when it tries again.
+      if (this.#fault !== undefined) this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
       this.#failed = { error: unavailable(error), began };
       throw this.#failed.error;
     }
@@ -112,7 +114,6 @@ export class LogCheckpoints implements Checkpoints {
       return;
     }
     if (isNews) this.#options.tree.forget();
-    this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
   }
 
   /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */

@@ -1,8 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
@@ -71,4 +73,26 @@ test('while no checkpoint can be signed, it is not tried for each who asks', asy
   const checkpoints = new LogCheckpoints({ head, tree, key, kept, onFault: () => {} });
   for (let call = 0; call < 100; call++) await expect(checkpoints.latest()).rejects.toThrow('no proof is possible');
   expect([attempts, forgotten]).toEqual([1, 1]);
+});
+
+test('while a fault stands it is tried again, also after the store was away', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const answers = [new BrokenTreeError('a node is wrong'), new Error('away'), new Error('away')];
+  const faults: (string | undefined)[] = [];
+  const head = async () => {
+    const error = answers.shift();
+    if (error !== undefined) throw error;
+    return EMPTY_HEAD;
+  };
+  const { privateKey: auditSigningKey } = generateKeyPairSync('ed25519');
+  const settings = { auditSigningKey, dataDirectory: '', logOrigin: 'log.example' };
+  const checkpoints = new LogCheckpoints({
+    ...{ head, key: logKeyOnDemand(settings, {} as never), tree: { forget: () => {} } as never },
+    kept: { read: async () => undefined, write: async () => {} },
+    onFault: (fault) => faults.push(fault?.message),
+  });
+  await expect(checkpoints.latest()).rejects.toThrow();
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(faults).toEqual([expect.stringContaining('a node is wrong'), undefined]);
 });
