@@ -76,8 +76,12 @@ async function claim(host: string, port: number): Promise<void> {
 }
 
 async function listenFor(server: Server, host: string, port: number): Promise<Server> {
-  const { pauseOnConnect } = server as Server & { readonly pauseOnConnect?: boolean };
-  const listener = createServer({ pauseOnConnect: pauseOnConnect === true, noDelay: true }, (socket) => {
+  const { pauseOnConnect, allowHalfOpen } = server as Server & {
+    readonly pauseOnConnect?: boolean;
+    readonly allowHalfOpen?: boolean;
+  };
+  const options = { pauseOnConnect: pauseOnConnect === true, allowHalfOpen: allowHalfOpen === true, noDelay: true };
+  const listener = createServer(options, (socket) => {
     // Then an HTTP server takes it for its own.
     Object.assign(socket, { server: null });
     server.emit('connection', socket);
