@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from 'node:net';
 import type { Logger } from '../observe/logger.ts';
 import { sampler } from '../observe/sparing.ts';
 
@@ -76,11 +76,9 @@ async function claim(host: string, port: number): Promise<void> {
 }
 
 async function listenFor(server: Server, host: string, port: number): Promise<Server> {
-  const { pauseOnConnect, allowHalfOpen } = server as Server & {
-    readonly pauseOnConnect?: boolean;
-    readonly allowHalfOpen?: boolean;
-  };
-  const options = { pauseOnConnect: pauseOnConnect === true, allowHalfOpen: allowHalfOpen === true, noDelay: true };
+  // Its options are properties of it.
+  const { allowHalfOpen, noDelay, pauseOnConnect } = server as Server & ServerOpts;
+  const options = { allowHalfOpen, noDelay, pauseOnConnect } as ServerOpts;
   const listener = createServer(options, (socket) => {
     // Then an HTTP server takes it for its own.
     Object.assign(socket, { server: null });
