@@ -69,10 +69,13 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
  */
 const LINGER = 1_000;
 
+/** The parser's error of a request whose client has ended its side before the request was whole. */
+const CUT_SHORT = 'HPE_INVALID_EOF_STATE';
+
 /** Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. */
 export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket, observer?: RequestObserver): void {
   if (error.code === 'ECONNRESET') socket.destroy(error);
-  else refuse(socket, errorOfParser(error), observer);
+  else refuse(socket, errorOfParser(error), observer, error.code === CUT_SHORT);
 }
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
@@ -85,15 +88,15 @@ export function refuseConnect(socket: Duplex, observer?: RequestObserver): void 
  * A client would take the error for a part of the answer that has begun, and for the answer to a complete request before
  * it, which is awaited only where refused bytes follow a body in chunks at once.
  */
-function refuse(socket: Socket, error: PlantStoreError, observer: RequestObserver | undefined): void {
+function refuse(socket: Socket, error: PlantStoreError, observer?: RequestObserver, isCutShort = false): void {
   const connection = connectionOf(socket);
   connection.detach();
   const answer = answerOn(socket);
   if (answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
   else if (socket.writable) {
-    // A request that is being served is told of at its end.
-    if (answer !== undefined) connection.refusal = error;
-    else if (socket.bytesRead > 0) observer?.ended(unparsed(error));
+    // A request that is being served is told of at its end; one that is cut short, as given up by its client.
+    if (answer !== undefined && !isCutShort) connection.refusal = error;
+    if (answer === undefined && socket.bytesRead > 0) observer?.ended(unparsed(error));
     endWith(socket, error);
   }
 }
