@@ -246,7 +246,16 @@ export interface Store {
    */
   list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>>;
 
-  /** The read model as of now, for reading at any pace. Rejects with OVERLOADED when too many snapshots are open. */
+  /**
+   * Resolves when a snapshot is welcome: some seconds later at most, while the store does what a snapshot would hold up.
+   * Await it before anything is taken that others wait for.
+   */
+  mayRead(): Promise<void>;
+
+  /**
+   * The read model as of now, for reading at any pace; see `mayRead`. Rejects with OVERLOADED when too many snapshots are
+   * open.
+   */
   snapshot(): Promise<Snapshot>;
 
   /**

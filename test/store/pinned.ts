@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
-import { gated } from '../support/faulty-store.ts';
+import { gated, override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import type { OpenStore } from './open-store.ts';
 
@@ -10,6 +10,30 @@ const LONG = 6_000;
 /** What long lists cost those who write meanwhile, on any store. */
 export function pinnedContract(name: string, open: OpenStore): void {
   describe(`long lists beside commands, on ${name}`, () => {
+    test('while a long list waits until it may read, the events of others are let go of, and commands go on', async () => {
+      const opened = await open();
+      await fill(opened.store, LONG, 'alice');
+      const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const mayRead = () => {
+        asked.resolve();
+        return gate.promise;
+      };
+      const log = await openLog(override(await opened.second(), { mayRead }), { onFault: () => {} });
+      const list = log.list({ owner: 'alice', after: undefined, limit: undefined });
+      await asked.promise;
+      await log.submit({
+        type: 'AddPlant',
+        owner: 'bob',
+        actor: 'bob',
+        plant: { id: 1n, name: 'Fern', tag: undefined },
+      });
+      await expect.poll(() => log.status.tail.events).toBe(0);
+      gate.resolve();
+      await ((await list).plants as AsyncGenerator<unknown>).return(undefined);
+      await log.close();
+      await opened.cleanup();
+    });
+
     test('while limits of long lists are counted off, the events of others are let go of, and commands go on', async () => {
       const opened = await open();
       await fill(opened.store, LONG, 'alice');

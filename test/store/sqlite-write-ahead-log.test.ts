@@ -47,6 +47,7 @@ test('snapshots that let the write-ahead log grow too long are ended, and the ne
   truncateSync(log, TOO_LONG);
   await project(store);
   // A second one that is asked for meanwhile would overlap with the first, and so on for ever.
+  await store.mayRead();
   const next = await store.snapshot();
   expect(statSync(log).size).toBe(0);
   for (const snapshot of earlier) await expect(plantsOf(snapshot)).rejects.toMatchObject(ENDED);
@@ -62,6 +63,7 @@ test('a write-ahead log of any length ends no snapshot that another reader would
   truncateSync(log, TOO_LONG);
   await project(store);
   // It waits until the attempt is given up.
+  await store.mayRead();
   const second = await store.snapshot();
   await expect(plantsOf(first)).rejects.toMatchObject(ENDED);
   await append(store, added('alice', 3n));
@@ -80,7 +82,7 @@ test('what was erased is cleared however many reads of this process follow each 
   const order: string[] = [];
   const told = (what: string) => () => order.push(what);
   const clearing = store.cleared().then(told('cleared'));
-  const snapshot = store.snapshot();
+  const snapshot = store.mayRead().then(() => store.snapshot());
   await Promise.all([clearing, snapshot.then(told('snapshot')), store.fault!().then(told('checked'))]);
   expect(order).toEqual(['cleared', 'snapshot', 'checked']);
   await expect(plantsOf(earlier)).rejects.toMatchObject(ENDED);

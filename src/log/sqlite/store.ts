@@ -264,8 +264,11 @@ class SqliteStore implements Store {
     });
   }
 
+  mayRead(): Promise<void> {
+    return this.#writeAheadLog.mayRead();
+  }
+
   async snapshot(): Promise<Snapshot> {
-    await this.#writeAheadLog.mayRead();
     if (this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
     const snapshot = new SqliteSnapshot(this.#path, this.#reads, (closed) => this.#snapshots.delete(closed));

@@ -171,6 +171,8 @@ export class Lists {
 
   /** A snapshot and the owner's entries in the tail. The tail is pinned only until the entries are copied. */
   async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
+    // Before the pin, which keeps the tail from forgetting events, and so writes from going on.
+    await this.#follower.store.mayRead();
     const pin = this.#follower.tail.pin();
     try {
       const snapshot = await this.#follower.store.snapshot();

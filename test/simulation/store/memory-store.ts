@@ -216,6 +216,8 @@ export class MemoryStore implements Store {
     return { rows, whole: isOver && rows.length < limit, ...(await this.#standing()), generation };
   }
 
+  async mayRead(): Promise<void> {}
+
   async snapshot(): Promise<Snapshot> {
     const state = await this.old('snapshot', (found) => found);
     return new MemorySnapshot(this, state, this.#sizes.batch);

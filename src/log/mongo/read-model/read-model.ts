@@ -99,6 +99,9 @@ export class ReadModel {
     return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
   }
 
+  /** A snapshot holds up nothing. */
+  readonly mayRead: Store['mayRead'] = async () => {};
+
   readonly snapshot: Store['snapshot'] = async () => {
     const find = {
       find: 'checkpoints',
