@@ -98,39 +98,60 @@ test('a slow reader of a long list holds up neither the erasure of another owner
   await cleanup();
 });
 
-test('a reader of the database holds up the erasure: each caller hears so until the name is out of every file', async () => {
+const HELD_UP = {
+  reason: 'OWNER_BEING_ERASED',
+  message: expect.stringContaining('may still be in the write-ahead log, because a reader, such as a backup'),
+};
+
+test('an erasure is not complete while a reader keeps what was removed; who has nothing to erase hears so at once', async () => {
   const { store, directory, cleanup } = await openSqliteStore();
   await append(store, added('gone', 1n));
   await project(store);
-  const cleared = Promise.withResolvers<void>();
+  const log = await openLog(store, { onFault: () => {} });
+  const reader = new DatabaseSync(join(directory, DATABASE_FILE), { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM events');
+  const erase = (owner: string) => stepsOf(log.erase({ owner, actor: 'operator' }));
+  for (let call = 0; call < 2; call++) await expect(erase('gone')).rejects.toMatchObject(HELD_UP);
+  expect(await store.unfinished()).toMatchObject([{ position: 2, erases: { isCleared: true } }]);
+  expect((await erase('nobody')).at(-1)).toMatchObject({ position: undefined });
+  reader.close();
+  expect((await erase('gone')).at(-1)).toMatchObject({ position: 2, events: 1 });
+  expect(bytesOf(directory)).not.toContain('gone');
+  await log.close();
+  await cleanup();
+}, 30_000);
+
+test('a reader that begins before the last step of an erasure holds up the outcome: each caller hears so until the name is out of every file', async () => {
+  const { store, directory, cleanup } = await openSqliteStore();
+  await append(store, added('gone', 1n));
+  await project(store);
+  let onCleared = () => {};
   const watched = override(store, {
     // From between the last two steps: a backup that begins here has read the name, and all of its contents are gone.
     endErasures: async (positions) => {
       reader.exec('BEGIN; SELECT count(*) FROM events');
       await store.endErasures(positions);
     },
-    cleared: () => store.cleared().then(() => cleared.resolve()),
+    cleared: () => store.cleared().then(() => onCleared()),
   });
   const reader = new DatabaseSync(join(directory, DATABASE_FILE), { readOnly: true });
   const log = await openLog(watched, { onFault: () => {} });
-  const heldUp = {
-    reason: 'OWNER_BEING_ERASED',
-    message: expect.stringContaining('may still be in the write-ahead log, because a reader, such as a backup'),
-  };
   const key = new Uint8Array(16).fill(7);
-  // The second call finds that the erasure is complete, and another key finds nothing to erase.
-  for (const again of [key, key, undefined])
-    await expect(stepsOf(log.erase({ owner: 'gone', actor: 'operator', key: again }))).rejects.toMatchObject(heldUp);
+  // The second call finds that the erasure is complete.
+  for (let call = 0; call < 2; call++)
+    await expect(stepsOf(log.erase({ owner: 'gone', actor: 'operator', key }))).rejects.toMatchObject(HELD_UP);
   expect(await store.unfinished()).toEqual([]);
   // A restart has not forgotten it.
   const restarted = openSqlite(directory, { alone: true, timeout: 60_000 });
-  await expect(restarted.cleared()).rejects.toMatchObject(heldUp);
+  await expect(restarted.cleared()).rejects.toMatchObject(HELD_UP);
   expect(bytesOf(directory)).toContain('gone');
   reader.close();
   await restarted.cleared();
   expect(bytesOf(directory)).not.toContain('gone');
-  log.finishErasures((fault) => expect.unreachable(String(fault)));
-  await cleared.promise;
+  await new Promise<void>((resolve) => {
+    onCleared = resolve;
+    log.finishErasures((fault) => expect.unreachable(String(fault)));
+  });
   expect((await stepsOf(log.erase({ owner: 'gone', actor: 'operator', key }))).at(-1)).toMatchObject({ events: 1 });
   await restarted.close();
   await log.close();

@@ -37,6 +37,7 @@ Examples:
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, storeConfig().kafka !== undefined);
         await finisher.finish();
+        await store.cleared();
         await finisher.close();
         const head = await store.head();
         if (head.position === 0) throw new Error('the export has no events, so nothing was imported');

@@ -85,8 +85,8 @@ export class Eraser {
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
     const erased = yield* this.#erase(request);
-    // Also if another call, or a process before this one, has erased.
-    await this.#parts.follower.store.cleared();
+    // The name, which goes last. Also if another call, or a process before this one, has erased.
+    if (erased.position !== undefined) await this.#parts.follower.store.cleared();
     yield erased;
   }
 

@@ -92,7 +92,10 @@ export class Finisher {
     if (removed.length > 0)
       for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn(pace);
     const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
-    if (complete.length > 0) await this.#store.endErasures(complete.map(({ position }) => position));
+    if (complete.length === 0) return;
+    // `erases` goes last: until then everybody sees that the erasure is not complete.
+    await this.#store.cleared();
+    await this.#store.endErasures(complete.map(({ position }) => position));
   }
 
   async #remove({ position, erases: { owner } }: Unfinished, pace: Pace): Promise<void> {

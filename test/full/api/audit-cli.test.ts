@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
-import { headAt } from '../../../src/log/event/chain.ts';
+import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
@@ -292,3 +293,24 @@ test('nothing is imported into a store that a service runs on', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('another service runs on the data directory');
 });
+
+test('an import does not end well while a reader keeps in a file of the store whom the log has erased', async () => {
+  await some();
+  const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: false };
+  const source = openSqlite(data);
+  const event = { type: 'OwnerErased', actor: 'operator', erased: 3, subject: subjectOf(erases) } as const;
+  const erased = seal(await source.head(), event, crypto.randomUUID(), Date.now());
+  await source.append([{ ...erased, erases }]);
+  await source.close();
+  const file = join(root, 'log.ndjson');
+  writeFileSync(file, (await audit('export')).stdout);
+  // Its name stays until the topic has the event.
+  const copy = { DATA_DIR: join(root, 'copy'), KAFKA_BROKERS: 'localhost:9092' };
+  await openSqlite(copy.DATA_DIR).close();
+  const reader = new DatabaseSync(join(copy.DATA_DIR, DATABASE_FILE), { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM events');
+  const heldUp = { code: 1, stderr: expect.stringContaining('may still be in the write-ahead log') };
+  expect(await command(['audit', 'import', file], copy)).toMatchObject(heldUp);
+  reader.close();
+  expect(await command(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
+}, 30_000);
