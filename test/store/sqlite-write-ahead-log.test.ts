@@ -74,6 +74,46 @@ test('a write-ahead log of any length ends no snapshot that another reader would
   await backup.close();
 }, 30_000);
 
+test('while another reader keeps what was erased, long reads begin and go on; after its end they do not', async () => {
+  const { store, directory } = await opened();
+  const backup = openSqlite(directory, { readOnly: true });
+  const held = await backup.snapshot();
+  await append(store, added('alice', 2n));
+  await store.endErasures([]);
+  await store.mayRead();
+  const snapshot = await store.snapshot();
+  await append(store, added('alice', 3n));
+  await expect(store.cleared()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+  await store.mayRead();
+  expect((await plantsOf(snapshot)).done).toBe(false);
+  await held.close();
+  await backup.close();
+  await store.cleared();
+  await expect(plantsOf(snapshot)).rejects.toMatchObject(ENDED);
+}, 30_000);
+
+test('a restart while another reader needs the write-ahead log knows whether something was erased', async () => {
+  const { store, directory, log } = await opened();
+  const backup = openSqlite(directory, { readOnly: true });
+  const held = await backup.snapshot();
+  await append(store, added('alice', 2n));
+  const restarted = async () => {
+    const again = openSqlite(directory, { alone: true });
+    await again.cleared().finally(() => again.close());
+  };
+  await restarted();
+  await store.endErasures([]);
+  await expect(restarted()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+  await held.close();
+  await restarted();
+  expect(statSync(log).size).toBe(0);
+  const second = await backup.snapshot();
+  await append(store, added('alice', 3n));
+  await restarted();
+  await second.close();
+  await backup.close();
+}, 30_000);
+
 test('what was erased is cleared however many reads of this process follow each other: they wait, or end', async () => {
   const { store } = await opened();
   const earlier = await store.snapshot();

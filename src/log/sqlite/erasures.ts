@@ -78,8 +78,8 @@ export class SqliteErasures {
     const change = this.#db.prepare(statement);
     transaction(this.#db, () => {
       for (const position of positions) change.run(position);
+      this.#writeAheadLog.outdate();
     });
-    this.#writeAheadLog.outdate();
   }
 
   /** See Store.erasurePublished. */

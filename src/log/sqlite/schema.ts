@@ -109,8 +109,13 @@ const TABLES = `
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
-/** A table beside the log, which releases that do not know it leave alone. So it needs no new version. */
-const OWNER_KEY = 'CREATE TABLE IF NOT EXISTS owner_key (key BLOB NOT NULL) STRICT';
+/**
+ * Tables beside the log, which releases that do not know them leave alone. So they need no new version. `uncleared` has a
+ * row while the write-ahead log may hold what was erased.
+ */
+const BESIDE = `
+  CREATE TABLE IF NOT EXISTS owner_key (key BLOB NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS uncleared (row INTEGER PRIMARY KEY) STRICT`;
 
 /** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
@@ -119,7 +124,7 @@ export function ensureSchema(db: DatabaseSync): void {
       db.exec(TABLES);
       db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     }
-    if (versionOf(db) === SCHEMA_VERSION) db.exec(OWNER_KEY);
+    if (versionOf(db) === SCHEMA_VERSION) db.exec(BESIDE);
   });
 }
 

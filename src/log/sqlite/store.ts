@@ -78,15 +78,15 @@ export function openSqlite(directory: string, options: SqliteOptions = {}): Stor
 function openDatabase(path: string, { readOnly = false, alone = false, timeout }: SqliteOptions): Store {
   const log = readOnly ? openReader(path, timeout) : openWriter(path, 'FULL', timeout);
   try {
-    // It may still hold what was erased just before a process died. Only one process at a time erases.
-    const isOutdated = alone && !truncateAtOnce(path);
+    // It may be as long as a process left it that died.
+    if (alone) truncateAtOnce(path);
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     if (!readOnly) checkObjects(log, path);
     const projecting = readOnly ? openReader(path, timeout) : openWriter(path, 'NORMAL', timeout);
     // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
     // one write-ahead log, which loses only its end, and each append syncs all of it.
-    return new SqliteStore(path, log, projecting, { alone, isOutdated });
+    return new SqliteStore(path, log, projecting, alone);
   } catch (error) {
     log.close();
     throw error;
@@ -119,20 +119,14 @@ class SqliteStore implements Store {
   /** The log's end as of one version of the database. */
   #end: { readonly head: Head; readonly version: bigint } | undefined;
 
-  /** `isOutdated`: whether the write-ahead log may hold what was erased. */
-  constructor(
-    path: string,
-    appending: DatabaseSync,
-    projecting: DatabaseSync,
-    { alone, isOutdated }: { readonly alone: boolean; readonly isOutdated: boolean },
-  ) {
+  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
     this.#alone = alone;
     this.#path = path;
     this.name = `SQLite ${resolve(path)}`;
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
-    this.#writeAheadLog = new WriteAheadLog(path, this.#snapshots, isOutdated);
+    this.#writeAheadLog = new WriteAheadLog(path, appending, this.#snapshots, alone);
     this.#erasures = new SqliteErasures(appending, projecting, this.#writeAheadLog);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);

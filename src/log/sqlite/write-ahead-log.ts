@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
@@ -11,8 +12,11 @@ const MOST_BYTES = 256 * 1024 * 1024;
 /** Milliseconds that a snapshot may go on which keeps the log from being truncated. */
 const GRACE = 3_000;
 
-/** Milliseconds to wait for readers of other processes, and for the check of the database. */
+/** Milliseconds to wait for other readers, and for the check of the database. */
 const BUSY_LIMIT = 6_000;
+
+/** Failed attempts without a snapshot that show that another reader needs the log: about a second. */
+const FAILURES = 10;
 
 /** Milliseconds between two attempts. */
 const PAUSE = 100;
@@ -25,30 +29,42 @@ const STILL_READ = new PlantStoreError(
 /**
  * The write-ahead log of a database. It holds what was erased, and it grows, until SQLite begins it anew. SQLite does not
  * as long as some reader needs it, and readers that overlap need it for ever. So while it is truncated, no long read of
- * this process begins, and those that go on are ended. Writers never wait for a reader.
+ * this process begins, and those that go on are ended; but not while another reader, such as a backup, needs it anyway.
+ * Writers never wait for a reader.
  */
 export class WriteAheadLog {
   readonly #path: string;
+  readonly #db: DatabaseSync;
   readonly #snapshots: ReadonlySet<SqliteSnapshot>;
   #truncating: Promise<void> | undefined;
   #isOutdated: boolean;
   #most = MOST_BYTES;
+  /** Pages that were copied when another reader was found to need it. While they are no more, that reader still does. */
+  #copied: number | undefined;
 
-  /** `snapshots`: those that are open. `isOutdated`: whether it may hold what was erased. */
-  constructor(path: string, snapshots: ReadonlySet<SqliteSnapshot>, isOutdated: boolean) {
+  /** `db`: a connection to the database. `snapshots`: those that are open. `alone`: see SqliteOptions. */
+  constructor(path: string, db: DatabaseSync, snapshots: ReadonlySet<SqliteSnapshot>, alone: boolean) {
     this.#path = path;
+    this.#db = db;
     this.#snapshots = snapshots;
-    this.#isOutdated = isOutdated;
+    this.#isOutdated = alone && db.prepare('SELECT * FROM uncleared').get() !== undefined;
   }
 
-  /** From now on it holds what was erased, until it is truncated. */
+  /** Once this transaction of `db` is committed it holds what was erased, until it is truncated, also after a restart. */
   outdate(): void {
+    this.#db.exec('INSERT OR IGNORE INTO uncleared VALUES (1)');
     this.#isOutdated = true;
   }
 
   /** See Store.cleared. */
   async cleared(): Promise<void> {
-    if (this.#isOutdated) await this.#truncate();
+    const begun = monotonic();
+    while (this.#isOutdated) {
+      await this.#truncate();
+      if (!this.#isOutdated) return;
+      await pause(PAUSE);
+      if (monotonic() > begun + BUSY_LIMIT || !this.#db.isOpen) throw STILL_READ;
+    }
   }
 
   /** Resolves when a long read may begin: it would hold up no truncation, except one that a reader holds up anyway. */
@@ -59,9 +75,7 @@ export class WriteAheadLog {
   /** Truncates it if it is too long because of snapshots. If another reader needs it too, that is given up for a while. */
   bound(): void {
     if (this.#snapshots.size === 0 || this.#truncating !== undefined || this.#bytes() <= this.#most) return;
-    this.#truncate().catch(() => {
-      this.#most = this.#bytes() + MOST_BYTES;
-    });
+    this.#truncate().catch(() => {});
   }
 
   /** Resolves when nothing truncates it any more. */
@@ -80,26 +94,40 @@ export class WriteAheadLog {
     await this.#truncating;
   }
 
+  /** Resolves when it is truncated, or another reader is known to need it. */
   async #truncated(): Promise<void> {
+    this.#most = this.#bytes() + MOST_BYTES;
+    let failures = 0;
     for (const begun = monotonic(); ; await pause(PAUSE)) {
-      const waited = monotonic() - begun;
       // In the same step as the attempt, so that none has begun in between.
-      if (waited > GRACE) for (const snapshot of this.#snapshots) snapshot.end();
-      if (truncateAtOnce(this.#path)) break;
-      if (waited > BUSY_LIMIT) throw STILL_READ;
+      if (monotonic() > begun + GRACE) for (const snapshot of this.#snapshots) snapshot.end();
+      const copied = truncateAtOnce(this.#path);
+      if (copied === undefined) break;
+      if (this.#snapshots.size === 0) failures++;
+      if (copied !== this.#copied && failures < FAILURES) continue;
+      this.#copied = copied;
+      return;
     }
-    this.#isOutdated = false;
     this.#most = MOST_BYTES;
+    this.#copied = undefined;
+    if (!this.#isOutdated) return;
+    this.#db.exec('DELETE FROM uncleared');
+    this.#isOutdated = false;
+    truncateAtOnce(this.#path);
   }
 }
 
-/** Truncates the write-ahead log of a database if nobody needs it now. Returns whether it did. */
-export function truncateAtOnce(path: string): boolean {
+/**
+ * Truncates the write-ahead log of a database if nobody needs it now. If somebody does, returns how many of its pages are
+ * copied to the database: the oldest reader keeps those that came later.
+ */
+export function truncateAtOnce(path: string): number | undefined {
   const db = openWriter(path, 'FULL');
   try {
     // Whoever waits here keeps all others from writing.
     db.exec('PRAGMA busy_timeout = 0');
-    return db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy === 0;
+    const { busy, checkpointed } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!;
+    return busy === 0 ? undefined : Number(checkpointed);
   } finally {
     db.close();
   }
