@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -72,6 +72,29 @@ test('a database is for one service at a time, also where another data directory
     release();
     lockDataDirectory(second)();
   }
+});
+
+test('a folder may have the databases of services that have links to them, each for one service at a time', async () => {
+  const [first, second, third] = ['first', 'second', 'third'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const folder of [first, second, third]) mkdirSync(folder);
+  for (const [folder, name] of [
+    [first, 'a.sqlite'],
+    [second, 'b.sqlite'],
+    [third, 'a.sqlite'],
+  ] as const) {
+    writeFileSync(join(directory, name), '');
+    symlinkSync(join(directory, name), join(folder, DATABASE_FILE));
+  }
+  // Also where the link is beside it.
+  symlinkSync(join(directory, 'b.sqlite'), join(directory, DATABASE_FILE));
+  const releases = [lockDataDirectory(first), lockDataDirectory(second)];
+  for (const taken of [third, directory]) expect(() => lockDataDirectory(taken)).toThrow('another service runs on');
+  for (const release of releases) release();
+  for (const free of [third, directory]) lockDataDirectory(free)();
 });
 
 test('the lock keeps nobody from reading', async () => {

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { privateFile, SQLITE_BUSY } from './connection.ts';
 import { naming } from './damage.ts';
@@ -19,11 +19,11 @@ export function lockDataDirectory(
   directory: string,
   advice = 'stop it first, or start this one with a DATA_DIR of its own',
 ): () => void {
-  const unlock = lockFolder(directory, advice);
+  const unlock = lock(join(directory, LOCK_FILE), `the data directory ${directory}: ${advice}`);
   try {
-    const folder = folderOfDatabase(directory);
-    if (folder === undefined) return unlock;
-    const unlockDatabase = lockFolder(folder, advice);
+    const database = existingDatabase(directory);
+    if (database === undefined || lockOf(database) === join(realpathSync(directory), LOCK_FILE)) return unlock;
+    const unlockDatabase = lock(lockOf(database), `the database ${database}: ${advice}`);
     return () => {
       unlockDatabase();
       unlock();
@@ -34,27 +34,32 @@ export function lockDataDirectory(
   }
 }
 
-/** The folder of the database itself, if a symbolic link in the data directory leads to it. */
-function folderOfDatabase(directory: string): string | undefined {
+/** The database itself, where a symbolic link in the data directory leads. Undefined: there is none yet. */
+function existingDatabase(directory: string): string | undefined {
   const database = join(directory, DATABASE_FILE);
-  if (!existsSync(database)) return undefined;
-  const folder = dirname(realpathSync(database));
-  return folder === realpathSync(directory) ? undefined : folder;
+  return existsSync(database) ? realpathSync(database) : undefined;
 }
 
-function lockFolder(directory: string, advice: string): () => void {
+/** A folder may have databases of many services, but only one of the usual name, which is that of a data directory. */
+function lockOf(database: string): string {
+  const name = basename(database);
+  return join(dirname(database), name === DATABASE_FILE ? LOCK_FILE : `${name}.lock`);
+}
+
+/** `what`: of what it makes this process the only service, and what to do if it is not. */
+function lock(file: string, what: string): () => void {
   // SQLite's own lock on an otherwise unused, empty database: Node has no other lock that the kernel drops.
-  const path = privateFile(directory, LOCK_FILE);
-  const lock = naming(path, () => new DatabaseSync(path));
+  const path = privateFile(dirname(file), basename(file));
+  const db = naming(path, () => new DatabaseSync(path));
   try {
-    naming(path, () => lock.exec('BEGIN EXCLUSIVE'));
+    naming(path, () => db.exec('BEGIN EXCLUSIVE'));
   } catch (error) {
-    lock.close();
+    db.close();
     if (((error as Error).cause as { errcode?: number } | undefined)?.errcode !== SQLITE_BUSY) throw error;
-    throw new Error(`another service runs on the data directory ${directory}: ${advice}`);
+    throw new Error(`another service runs on ${what}`);
   }
-  held.add(lock);
+  held.add(db);
   return () => {
-    if (held.delete(lock)) lock.close();
+    if (held.delete(db)) db.close();
   };
 }
