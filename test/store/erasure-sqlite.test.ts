@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { seal, subjectOf } from '../../src/log/event/chain.ts';
 import { openLog } from '../../src/log/log.ts';
 import { backUp } from '../../src/log/sqlite/backup.ts';
 import { rewrite } from '../../src/log/sqlite/rewrite.ts';
@@ -95,6 +96,23 @@ test('a slow reader of a long list holds up neither the erasure of another owner
   const message = expect.stringContaining('no longer keeps the state that this read began with; try again');
   await expect(batches.next()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', message });
   await log.close();
+  await cleanup();
+});
+
+test('an erasure is cleared once every table is written anew, and not by a process that died before', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  await append(store, added('gone', 1n), added('other', 1n));
+  const erases = { owner: 'gone', key: new Uint8Array(16), isCleared: false, isPublished: false };
+  const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+  await store.append([{ ...seal(await store.head(), event, 'erased', 0), erases }]);
+  const isCleared = async () => (await store.unfinished())[0]!.erases.isCleared;
+  let steps = 0;
+  for await (const _ of store.clearErased([3])) {
+    steps++;
+    expect(await isCleared()).toBe(false);
+  }
+  expect(steps).toBeGreaterThan(1);
+  expect(await isCleared()).toBe(true);
   await cleanup();
 });
 
