@@ -35,7 +35,9 @@ describe('/', () => {
   );
 
   test('is nothing but to read', async () => {
-    expectError(await client(service.url)('POST', '/', { headers: { accept: BROWSERS } }), 404, 5);
+    const answer = await client(service.url)('POST', '/', { headers: { accept: BROWSERS } });
+    expectError(answer, 405, 12);
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
   });
 });
 
