@@ -107,7 +107,8 @@ export class CommandJudge {
       throw wrong('the event there says something else');
     if (replayed === true) {
       if (idempotencyString(event) !== idempotencyString(command)) throw wrong('the event there has another key');
-      if (position < sent.erasedAt)
+      // A server that was deposed before the erasure does not know of it.
+      if (position < sent.erasedAt && sent.erasedAt <= sent.fresh.from)
         throw new Violation('remains', `${command.actor}: an erased event is answered again`, command.owner);
     } else if (event.actor !== command.actor) throw wrong('the event there is of another command');
     else if (position <= sent.from) throw wrong(`not after ${sent.from}, which was acknowledged before`);
