@@ -212,6 +212,24 @@ describe('turns', () => {
     for (const count of (await perTurn(0.25, 0.25)).slice(0, -1)) expect(count).toBe(2);
   });
 
+  test('count what follows elsewhere for its caller', async () => {
+    const turns = new Turns(60_000);
+    let pieces = 0;
+    let isOver = false;
+    const first = new TestConnection(new Caller('alice'), () => {
+      pieces++;
+      spend(0.1);
+      turns.follows(0.9);
+      return !isOver;
+    });
+    turns.add(first);
+    const other = busy(turns, 'bob', 1, 1);
+    while (other.time() < 20) await setImmediate();
+    isOver = true;
+    await end(turns, [other]);
+    expect(pieces).toBeLessThan(30);
+  });
+
   test('let one piece begin in each turn of the event loop, however long it takes', async () => {
     for (const count of await perTurn(5)) expect(count).toBe(1);
   });

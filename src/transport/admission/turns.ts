@@ -59,9 +59,13 @@ export class Turns {
     return this.#waiting;
   }
 
-  /** Counts milliseconds in this turn for what a piece of work costs where no turn sees it, such as the read after it. */
+  /**
+   * Counts milliseconds in this turn, and for the caller that works, for what a piece of work costs where no turn sees it,
+   * such as the read after it.
+   */
   follows(milliseconds: number): void {
     this.#began -= milliseconds;
+    if (this.#working !== undefined) this.#working.credit -= milliseconds;
   }
 
   /**
