@@ -311,26 +311,6 @@ describe('held memory', () => {
     expect(ended).not.toContain(connection);
   });
 
-  test('an owner is one caller as long as it has a connection', () => {
-    const { memory, hold } = scene(1_000);
-    const begin = () => {
-      const connection = hold(new Caller(''), 10);
-      memory.verified(connection, 'alice');
-      return connection;
-    };
-    const [one, two] = [begin(), begin()];
-    const alice = one.caller;
-    expect(two.caller).toBe(alice);
-    memory.remove(one);
-    expect([alice.connections, alice.held]).toEqual([1, 10]);
-    memory.verified(one, 'bob');
-    expect(one.caller).toBe(alice);
-    const three = begin();
-    expect(three.caller).toBe(alice);
-    for (const connection of [two, three]) memory.remove(connection);
-    expect(begin().caller).not.toBe(alice);
-  });
-
   test('of many connections of a size, few go at a time', () => {
     const { memory, ended, hold } = scene(10_000);
     const mallory = new Caller('mallory');

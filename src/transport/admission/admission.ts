@@ -50,6 +50,7 @@ export class Admission {
   readonly unverified = new Caller('');
   /** Connections that ask for nothing but the health of the instance. */
   readonly probes = new Caller('');
+  readonly #callers = new Callers();
 
   /** `shed` is called for each request that is not served, and for each connection that is ended. */
   constructor(
@@ -82,7 +83,7 @@ export class Admission {
 
   /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
-    if (connection.caller.owner !== owner) this.memory.verified(connection, owner);
+    if (connection.caller.owner !== owner) this.memory.move(connection, this.#callers.of(owner));
     this.#rate?.take(owner);
   }
 
@@ -108,5 +109,23 @@ export class Admission {
   #refuse(error: PlantStoreError, protocol: Protocol): never {
     this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
     throw error;
+  }
+}
+
+/** The callers that have connections, by owner. */
+export class Callers {
+  readonly #known = new Map<string, WeakRef<Caller>>();
+  readonly #gone = new FinalizationRegistry<string>((owner) => {
+    if (this.#known.get(owner)?.deref() === undefined) this.#known.delete(owner);
+  });
+
+  /** The caller of an owner: the same one as long as anything refers to it. */
+  of(owner: string): Caller {
+    const known = this.#known.get(owner)?.deref();
+    if (known !== undefined) return known;
+    const caller = new Caller(owner);
+    this.#known.set(owner, new WeakRef(caller));
+    this.#gone.register(caller, owner);
+    return caller;
   }
 }

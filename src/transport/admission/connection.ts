@@ -38,8 +38,7 @@ export abstract class Connection {
 export class Caller {
   /** The owner. Empty for callers without a verified token: no owner has an empty name. */
   readonly owner: string;
-  /** Its open connections, and the bytes that they hold. */
-  connections = 0;
+  /** Bytes that its connections hold. */
   held = 0;
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;

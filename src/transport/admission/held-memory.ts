@@ -1,4 +1,4 @@
-import { Caller, type Connection } from './connection.ts';
+import type { Caller, Connection } from './connection.ts';
 
 /** Most connections that one look at all of them finds to end. */
 const MOST_LARGE = 256;
@@ -12,8 +12,6 @@ export class HeldMemory {
   readonly #limit: number;
   readonly #ended: (connection: Connection) => void;
   readonly #connections = new Set<Connection>();
-  /** Owners that have connections. */
-  readonly #owners = new Map<string, Caller>();
   #held = 0;
   /** What the last look of this turn found and was not ended yet: of which caller, and how much each held at least. */
   #large: Connection[] = [];
@@ -34,13 +32,12 @@ export class HeldMemory {
   /** Adds a connection. Remove it once it is closed. */
   add(connection: Connection): void {
     this.#connections.add(connection);
-    connection.caller.connections++;
   }
 
   /** Removes a connection with all that it holds. */
   remove(connection: Connection): void {
     this.set(connection, 0);
-    if (this.#connections.delete(connection)) this.#leave(connection.caller);
+    this.#connections.delete(connection);
   }
 
   /** A connection holds so many bytes now. May end it, or others. No effect once it was ended. */
@@ -53,27 +50,11 @@ export class HeldMemory {
     if (more > 0 && this.#held > this.#limit) this.#reclaim();
   }
 
-  /** The token on a connection belongs to this owner: what the connection holds counts for it. No effect once removed. */
-  verified(connection: Connection, owner: string): void {
-    const caller = this.#owners.get(owner) ?? new Caller(owner);
-    this.move(connection, caller);
-    if (caller.connections > 0) this.#owners.set(owner, caller);
-  }
-
-  /** What a connection holds counts for this caller. No effect once it was removed. */
+  /** The token on a connection belongs to this caller: what the connection holds counts for it. */
   move(connection: Connection, caller: Caller): void {
-    if (!this.#connections.has(connection)) return;
-    const former = connection.caller;
-    former.held -= connection.held;
+    connection.caller.held -= connection.held;
     connection.caller = caller;
     caller.held += connection.held;
-    caller.connections++;
-    this.#leave(former);
-  }
-
-  #leave(caller: Caller): void {
-    caller.connections--;
-    if (caller.connections === 0) this.#owners.delete(caller.owner);
   }
 
   /** Ends as few as it takes: an end costs some 0.05 ms with all that follows, in one turn of the event loop. */
