@@ -287,7 +287,7 @@ test('an answer that needs no token is sent without a permit, and counts as held
   client.write(GET.replace('/', '/open'));
   while (admission.held < OPEN.length) await setImmediate();
   expect(admission.inFlight).toBe(0);
-  client.destroy();
+  client.resetAndDestroy();
   await closed;
   expect(admission.held).toBe(0);
 });
