@@ -68,9 +68,10 @@ describe('errors of the inside say nothing, but for an id under which the log ha
 describe('a time limit that passes ends the call', () => {
   const limit = { 'connect-timeout-ms': '500' };
 
-  test('of one answer', async () => {
+  test.each(['500', '0000000500'])('of one answer, written as %s', async (milliseconds) => {
     await using app = await HttpApp.connect({ listPlants: untilAborted });
-    const reply = await client(app.url)('POST', LIST, { headers: limit, body: '{}' });
+    const headers = { 'connect-timeout-ms': milliseconds };
+    const reply = await client(app.url)('POST', LIST, { headers, body: '{}' });
     expect({ status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
       status: 504,
       code: 'deadline_exceeded',

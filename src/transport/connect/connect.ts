@@ -26,6 +26,8 @@ import { connectErrorOf, relay } from './relay.ts';
 
 /** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
+/** Longest time limit of a call, in milliseconds: what a timer of Node holds, some 24 days. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const identified = promisify(identify);
 const bodyRead = promisify(readBody);
@@ -152,12 +154,16 @@ function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: Univer
 /** The headers that name the compression of a message: of unary calls, of streams, and of gRPC-Web. */
 const CODINGS = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
 
-/** Time limits of over four days, of which some are beyond the 24 days that a timer of Node holds. */
-const LONG_LIMITS = { 'connect-timeout-ms': /^\d{10}$/, 'grpc-timeout': /^(\d{3,8}H|\d{5,8}M|\d{7,8}S)$/ };
+/** The headers that limit the time of a call: digits, and gRPC's units in which they can be beyond MAX_TIMEOUT. */
+const LIMITS = { 'connect-timeout-ms': /^(\d{1,10})()$/, 'grpc-timeout': /^(\d{1,8})([HMS])$/ };
+const MILLISECONDS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
 
-/** A long limit is none. Connect would set a timer that Node does not hold, and Node warn of it on stderr. */
+/** A limit that no timer holds is none, as over gRPC. Connect would set the timer, and Node warn of it on stderr. */
 function dropLongLimits(headers: IncomingHttpHeaders): void {
-  for (const [name, form] of Object.entries(LONG_LIMITS)) if (form.test(String(headers[name]))) delete headers[name];
+  for (const [name, form] of Object.entries(LIMITS)) {
+    const [, digits, unit = ''] = form.exec(String(headers[name])) ?? [];
+    if (Number(digits) * (MILLISECONDS[unit] ?? 1) > MAX_TIMEOUT) delete headers[name];
+  }
 }
 
 /** A whole body as one chunk, once it is complete and the call has a permit. */
