@@ -167,7 +167,8 @@ describe.runIf(HAS_MONGODB)('MongoDB is away', () => {
         expect([...load.answers.keys()]).toEqual(expect.arrayContaining(['POST 200', 'GET 200']));
         // The command limit, the patience for an append, and what a busy machine adds.
         expect(load.longest).toBeLessThan(25_000);
-        expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200);
+        const readiness = async () => (await fetch(`${service.adminUrl}/readyz`)).status;
+        await expect.poll(readiness, { timeout: 10_000 }).toBe(200);
         const store = await openMongo(uri);
         await expectNothingLost(store, service, load);
         await store.close();

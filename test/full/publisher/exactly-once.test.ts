@@ -4,7 +4,6 @@ import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.t
 import { client } from '../../support/http.ts';
 import { Kafka } from '../../support/kafka.ts';
 import { findKafka } from '../../support/kafka-library.ts';
-import { readTopic } from '../../support/kafka-records.ts';
 import { dataDirectory, kafkaOptions } from '../../support/publication.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count, SOAK } from '../../support/soak.ts';
@@ -101,7 +100,7 @@ test.skipIf(kafka === undefined)(
     await reaches(settings, total);
     await Promise.all(services.map((service) => service.stop()));
     await dropDatabase(mongodb);
-    expectEachOnceInOrder(await readTopic(broker, settings.topic), total);
+    await expectEachOnceInOrder(broker, settings.topic, total);
   },
   count(180_000, 1_800_000),
 );

@@ -7,7 +7,6 @@ import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { append } from '../../support/events.ts';
 import { Kafka } from '../../support/kafka.ts';
 import { findKafka } from '../../support/kafka-library.ts';
-import { readTopic } from '../../support/kafka-records.ts';
 import { dataDirectory, Instance, kafkaOptions } from '../../support/publication.ts';
 import { PublisherProcess } from '../../support/publisher-process.ts';
 import { expectEachOnceInOrder, reaches } from './outcome.ts';
@@ -54,7 +53,7 @@ faultTest(
     await instance.caughtUp();
     expect(instance.publisher.stats()).toMatchObject({ lagEvents: 0, lagSeconds: 0 });
     expect(instance.changes.filter(publishing)).toHaveLength(1);
-    expectEachOnceInOrder(await readTopic(broker, settings.topic), 300);
+    await expectEachOnceInOrder(broker, settings.topic, 300);
   },
 );
 
@@ -88,7 +87,7 @@ faultTest(
     await append(store, ...plants(150, 50));
     await reaches(settings, 200);
     expect(zombie.changes.slice(before).filter(publishing)).toEqual([]);
-    expectEachOnceInOrder(await readTopic(broker, settings.topic), 200);
+    await expectEachOnceInOrder(broker, settings.topic, 200);
     await store.close();
   },
 );

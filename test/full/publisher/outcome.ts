@@ -3,7 +3,8 @@ import { expect } from 'vitest';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
 import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { namesFor } from '../../../src/publisher/kafka/topics.ts';
-import { type KafkaRecord, positionsOf } from '../../support/kafka-records.ts';
+import type { Kafka } from '../../support/kafka.ts';
+import { readTopicByKafka } from '../../support/kafka-records.ts';
 import { sorted, upTo } from './series.ts';
 
 /** Resolves when the checkpoint says that the topic reaches a position. The broker may be away meanwhile. */
@@ -23,10 +24,11 @@ export async function reaches(settings: KafkaOptions, position: number): Promise
 }
 
 /** Whether a topic of three partitions holds the positions 1 to `end`, each once, and each partition in order. */
-export function expectEachOnceInOrder(records: readonly KafkaRecord[], end: number): void {
-  expect(sorted(positionsOf(records))).toEqual(upTo(end));
+export async function expectEachOnceInOrder(broker: Kafka, topic: string, end: number): Promise<void> {
+  const published = await readTopicByKafka(broker, topic);
+  expect(sorted(published.map(({ position }) => position))).toEqual(upTo(end));
   for (const partition of [0, 1, 2]) {
-    const positions = positionsOf(records.filter((record) => record.partition === partition));
+    const positions = published.filter((one) => one.partition === partition).map(({ position }) => position);
     expect(positions).toEqual(sorted(positions));
   }
 }
