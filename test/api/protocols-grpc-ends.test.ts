@@ -155,6 +155,24 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     },
     { status: 'CANCELLED' },
   ],
+  [
+    'is not read, and outlives its deadline',
+    {
+      async *streamPlants() {
+        for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: '1234'.repeat(9_999) });
+      },
+    },
+    async ({ address }) => {
+      const session = rawSession(address);
+      const path = '/plantstore.v1.PlantStoreService/StreamPlants';
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
+      const stream = session.request({ ...headers, 'grpc-timeout': '100m' }).on('error', ignored);
+      stream.pause().end(frame(Buffer.alloc(0)));
+      await once(stream, 'close');
+      session.destroy();
+    },
+    { status: 'DEADLINE_EXCEEDED' },
+  ],
 ];
 
 /** Those that would keep a process alive. */

@@ -24,6 +24,7 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/publisher/status.ts': 'the age of an event is told by its time',
   'src/time/host.ts': 'the machine itself: what asks it is in this list too',
   'src/transparency/cosigned-checkpoints.ts': 'a metric says when it was',
+  'src/transport/grpc/served-call.ts': 'grpc-js gives the deadline of a call as a time of day',
   'src/transport/grpc/observe.ts': 'grpc-js gives the deadline of a call as a time of day',
 };
 

@@ -52,6 +52,9 @@ export interface ServingOptions {
   readonly statusOf: (thrown: unknown, requestId?: string) => StatusObject;
 }
 
+/** Milliseconds for a client to read the rest of an answer, and its status, once its deadline has passed. */
+const FAREWELL = 1_000;
+
 /** The instances' calls to each other. They have their own bounds and authentication and are not client requests. */
 const INTERNAL = '/plantstore.internal.';
 
@@ -83,11 +86,12 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
 
 /**
  * A call from its metadata to its end. It waits for its turn, is authenticated, read, and then takes a permit; or it is
- * refused. A client that does not read the end of its answer loses its stream.
+ * refused. A client that does not read the end of its answer loses its stream, soon after its deadline if it has one.
  *
  * It stands between the library's side of the call and the method, and serves both sides as one object. The library's
- * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it drops the handler's side: Node holds HTTP/2
- * streams, and everything that they refer to, until the next full garbage collection.
+ * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it drops
+ * the handler's side: Node holds HTTP/2 streams, and everything that they refer to, until the next full garbage
+ * collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall, StreamingCall {
   /** The report of the call, sent at its end. */
@@ -295,7 +299,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     else {
       // That of a request which is answered before its end.
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(ServedCall.#unread, this.#options.idleTimeout * 1_000, this);
+      const left = Math.max(Number(this.#next.getDeadline()) - Date.now(), 0);
+      const wait = Math.min(this.#options.idleTimeout * 1_000, left + FAREWELL);
+      this.#timer = setTimeout(ServedCall.#unread, wait, this);
     }
     this.#isAnswering = true;
   }
