@@ -47,6 +47,8 @@ export interface Changes {
   readonly deletes: PlantKey[];
   /** Rows that exist after the step. A key may be in deletes too: its row is replaced. */
   readonly inserts: OwnedRow[];
+  /** The owner whom the step's event erases: no row of theirs may be left; see `removeRows`. */
+  readonly erased?: string | undefined;
 }
 
 /**
@@ -260,8 +262,9 @@ export interface Store {
 
   /**
    * Moves the checkpoint from `from` to `to` (undefined: it is gone), applies the changes, and writes nodes, in one
-   * atomic step. Returns false and does nothing when the checkpoint is not `from`. Rejects with BrokenReadModelError and
-   * does nothing when the changes do not fit the rows.
+   * atomic step. Returns false and does nothing when the checkpoint is not `from`, or the owner who is erased has rows
+   * again: a repair that came in between may have put them back. Rejects with BrokenReadModelError and does nothing when
+   * the changes do not fit the rows.
    *
    * A projector gives the changes and the nodes that the events after `from` make, up to `to`. Every other step is a
    * repair: `to` is `from`, or `from` is gone. With it the generation grows, and nodes of more than `to` events go.

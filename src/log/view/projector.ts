@@ -67,7 +67,9 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
     const row = event.type === 'PlantAdded' ? withKey(keyOf(event), event) : undefined;
     last.set(key, row);
   }
-  return { deletes, inserts: [...last.values()].filter((row) => row !== undefined) };
+  const inserts = [...last.values()].filter((row) => row !== undefined);
+  // An erasure has a step of its own.
+  return { deletes, inserts, erased: events[0]?.erases?.owner };
 }
 
 /**

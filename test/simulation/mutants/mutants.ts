@@ -369,6 +369,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: `this.#store.eraseContents(owner, position + 1_000)`,
   },
   {
+    what: 'the projector passes an erasure and leaves rows that a repair has put back',
+    file: 'log/view/projector.ts',
+    from: `erased: events[0]?.erases?.owner };`,
+    to: `};`,
+  },
+  {
     what: 'the projector passes an erasure and leaves its rows',
     file: 'log/view/projector.ts',
     from: `if (first?.erases === undefined) return true;`,

@@ -74,6 +74,12 @@ export async function removeRows(
   return keys.length;
 }
 
+/** Whether an owner has rows, within the caller's transaction. Without an owner, nobody has. */
+export async function hasRows({ plants }: Parts, session: ClientSession, owner: string | undefined): Promise<boolean> {
+  if (owner === undefined) return false;
+  return (await within(plants.findOne(ownedBy(owner, undefined), { session, projection: { _id: 1 } }))) !== null;
+}
+
 /** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */
 export async function applyChanges(
   { plants, tree }: Parts,
