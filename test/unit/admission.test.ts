@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
@@ -342,12 +342,10 @@ describe('held memory', () => {
 
 describe('over gRPC', () => {
   const limits = { maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 };
-  const socket = { destroyed: false, bytesRead: 0, read: () => null } as unknown as Socket;
-
   test('one connection is first read in a turn of the event loop, however little that costs the turn', async () => {
     const admission = new Admission(limits, () => {});
     let served = 0;
-    for (let number = 0; number < 5; number++) new GrpcConnection(socket, admission, () => served++);
+    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, () => served++);
     for (const turn of [1, 2, 3, 4, 5]) {
       await setImmediate();
       expect(served).toBe(turn);
@@ -356,7 +354,7 @@ describe('over gRPC', () => {
 
   test('a turn of the event loop has so few calls that what Node does for them beside it has an end too', async () => {
     const admission = new Admission(limits, () => {});
-    const connection = new GrpcConnection(socket, admission, () => {});
+    const connection = new GrpcConnection(new Socket(), admission, () => {});
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -365,6 +363,18 @@ describe('over gRPC', () => {
     expect(begun).toBeLessThan(50);
     while (admission.turns.waiting > 0) await setImmediate();
     expect(begun).toBe(100);
+  });
+
+  test('calls of a connection that is closed wait for no turn', async () => {
+    const admission = new Admission(limits, () => {});
+    const closing = new Socket();
+    const connection = new GrpcConnection(closing, admission, () => {});
+    await setImmediate();
+    let begun = 0;
+    for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
+    closing.emit('close');
+    while (admission.turns.waiting > 0) await setImmediate();
+    expect(begun).toBe(0);
   });
 });
 

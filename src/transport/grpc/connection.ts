@@ -47,7 +47,7 @@ const MOST_WAITING = 16;
  * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes at
  * once. So no turn of the event loop has many such reads.
  */
-const FIRST_READ = 1;
+const READ = 1;
 
 /**
  * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library do
@@ -91,6 +91,8 @@ export class GrpcConnection extends Connection {
   /** Gives the socket to the library. Undefined once it has it. */
   #serve: (() => void) | undefined;
   readonly #calls: WaitingCall[] = [];
+  /** Whether nothing is read until its calls have begun. */
+  #isStopped = false;
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
   #metadata = 0;
@@ -116,6 +118,7 @@ export class GrpcConnection extends Connection {
     this.#admission = admission;
     this.#serve = serve;
     (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
+    socket.once('close', () => this.#close());
     admission.memory.add(this);
     admission.turns.add(this);
   }
@@ -126,7 +129,9 @@ export class GrpcConnection extends Connection {
     call.since = this.#admission.turns.clock;
     this.#calls.push(call);
     this.#admission.turns.add(this);
-    if (this.#calls.length === MOST_WAITING) handleOf(this.#socket)?.readStop();
+    if (this.#calls.length < MOST_WAITING || this.#isStopped) return;
+    this.#isStopped = true;
+    handleOf(this.#socket)?.readStop();
   }
 
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
@@ -141,16 +146,22 @@ export class GrpcConnection extends Connection {
       if (this.#socket.destroyed) return false;
       serve();
       this.#socket.read(0);
-      this.#admission.turns.follows(FIRST_READ);
+      this.#admission.turns.follows(READ);
       return false;
     }
-    const call = this.#calls.shift()!;
-    if (this.#calls.length === MOST_WAITING - 1) handleOf(this.#socket)?.readStart();
+    const call = this.#calls.shift();
+    if (call === undefined) {
+      if (!this.#isStopped) return false;
+      this.#isStopped = false;
+      handleOf(this.#socket)?.readStart();
+      this.#admission.turns.follows(READ);
+      return false;
+    }
     if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
     turns.follows(CALL);
     call.begin(!call.isProbe && turns.clock - call.since > maxWait);
-    return this.#calls.length > 0;
+    return this.#calls.length > 0 || this.#isStopped;
   }
 
   override end(): void {
@@ -194,6 +205,12 @@ export class GrpcConnection extends Connection {
     if (incomplete === 0) this.#kept = 0;
     this.#incomplete = incomplete * MAX_MESSAGE + this.#kept * PIECE_HELD;
     this.#count();
+  }
+
+  /** Its calls would wait for turns in which nothing is left to do. */
+  #close(): void {
+    this.#calls.length = 0;
+    this.#admission.memory.remove(this);
   }
 
   #beginTurn(): void {
@@ -294,10 +311,7 @@ export class GrpcConnections {
   add(socket: Socket, serve: () => void): void {
     const connection = new GrpcConnection(socket, this.#admission, serve);
     this.#open.add(connection);
-    socket.once('close', () => {
-      this.#open.delete(connection);
-      this.#admission.memory.remove(connection);
-    });
+    socket.once('close', () => this.#open.delete(connection));
   }
 
   /** Why no method gets the call of a stream, if none does. */
