@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { refuseForeignWal } from '../../src/log/sqlite/connection.ts';
 import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 
@@ -95,6 +96,15 @@ test('a folder may have the databases of services that have links to them, each 
   for (const taken of [third, directory]) expect(() => lockDataDirectory(taken)).toThrow('another service runs on');
   for (const release of releases) release();
   for (const free of [third, directory]) lockDataDirectory(free)();
+});
+
+test('a database is refused under any of its names while it has two, and accepted again with one', async () => {
+  await openSqlite(directory).close();
+  const [path, second] = [join(directory, DATABASE_FILE), join(directory, 'second.sqlite')];
+  linkSync(path, second);
+  for (const name of [path, second]) expect(() => refuseForeignWal(name)).toThrow(`${name} has 2 names (hard links)`);
+  rmSync(second);
+  refuseForeignWal(path);
 });
 
 test('the lock keeps nobody from reading', async () => {

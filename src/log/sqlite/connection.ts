@@ -112,14 +112,21 @@ const FORMAT_OFFSET = 18;
 const ROLLBACK_FORMAT = 1;
 
 /**
- * Throws if the write-ahead log beside a database belongs to another one: a backup was put in the place of a database
- * that a killed service had left. SQLite cannot tell, and would apply the changes of the one to the other. A backup has
- * the format without a write-ahead log, which SQLite changes before it first writes one for it.
+ * Throws if the write-ahead log beside a database may not be that of the database. SQLite cannot tell, and would damage
+ * it.
+ * - A backup was put in the place of a database that a killed service had left. A backup has the format without a
+ *   write-ahead log, which SQLite changes before it first writes one for it.
+ * - The file has another name too (a hard link): under each name it would have a write-ahead log, and a lock, of its own.
  *
  * Call it before this process opens the database, because it closes a descriptor of the file, and that drops all POSIX
  * locks of the process on it.
  */
 export function refuseForeignWal(path: string): void {
+  const names = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (names > 1)
+    throw new Error(
+      `${path} has ${names} names (hard links), and SQLite damages a database that is open under two of them: remove all names but one, or copy the file`,
+    );
   const wal = `${path}-wal`;
   const size = statSync(wal, { throwIfNoEntry: false })?.size ?? 0;
   if (size > 0 && formatOf(path) === ROLLBACK_FORMAT)
