@@ -109,7 +109,8 @@ test('with a node that was changed nothing is signed until a repair, which the i
   expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
 }, 120_000);
 
-test('of a database that is older than what was signed nothing is signed, also when it has grown beyond it', async () => {
+/** A data directory whose log had 300 events at its backup, was signed with so many more, and was restored then. */
+async function restored(more: number): Promise<string> {
   const DATA_DIR = directory();
   const database = join(DATA_DIR, 'plantstore.sqlite');
   const store = openSqlite(DATA_DIR);
@@ -118,13 +119,17 @@ test('of a database that is older than what was signed nothing is signed, also w
   cpSync(database, `${database}.backup`);
   const before = await startLocalService({ DATA_DIR });
   const send = client(before.url, await before.token('alice'));
-  for (let id = 1_000; id < 1_005; id++)
+  for (let id = 1_000; id < 1_000 + more; id++)
     expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
-  await signs(before, 305);
+  await signs(before, 300 + more);
   await before.stop();
   for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
   cpSync(`${database}.backup`, database);
+  return DATA_DIR;
+}
 
+test('of a database that is older than what was signed nothing is signed, also when it has grown beyond it', async () => {
+  const DATA_DIR = await restored(5);
   const remedy =
     'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
   const shorter = await startLocalService({ DATA_DIR });
@@ -153,21 +158,7 @@ test('of a database that is older than what was signed nothing is signed, also w
 }, 120_000);
 
 test('a log that got another name signs again', async () => {
-  const DATA_DIR = directory();
-  const database = join(DATA_DIR, 'plantstore.sqlite');
-  const store = openSqlite(DATA_DIR);
-  await fill(store, 300, 'alice');
-  await store.close();
-  cpSync(database, `${database}.backup`);
-  const before = await startLocalService({ DATA_DIR });
-  expect(
-    (await client(before.url, await before.token('alice'))('POST', '/plants', { body: '{"id":999,"name":"Oak"}' }))
-      .status,
-  ).toBe(200);
-  await signs(before, 301);
-  await before.stop();
-  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
-  cpSync(`${database}.backup`, database);
+  const DATA_DIR = await restored(1);
   await using service = await startLocalService({ DATA_DIR, LOG_ORIGIN: 'plants.example/restored' });
   await signs(service, 300);
   expect(await state(service)).toEqual(well);
