@@ -105,7 +105,8 @@ test('the log has exactly what was acknowledged, verifies, and is what every lis
   const events = await readLog(store);
   await store.close();
   verifyLog(events);
-  expect(new Set(acknowledged.map(({ position }) => position)).size).toBe(acknowledged.length);
+  const first = acknowledged.filter(({ isReplay }) => !isReplay);
+  expect(new Set(first.map(({ position }) => position)).size).toBe(first.length);
   for (const { position, plant } of acknowledged) {
     const { event } = events[position - 1]!;
     if (plant === undefined) expect(event.type).toBe('PlantDeleted');

@@ -8,6 +8,8 @@ import type { HttpRequest } from './http-grammar.ts';
 export interface Acknowledged {
   readonly position: number;
   readonly plant: { readonly name: string; readonly tag?: string } | undefined;
+  /** Whether it is that of an earlier request with the same idempotency key. */
+  readonly isReplay: boolean;
 }
 
 const CONNECT = /^\/plantstore\.v1\./;
@@ -33,8 +35,14 @@ export function judge({ method, target, whole }: HttpRequest, bytes: Buffer): Ac
   if (answer.status >= 400) expectErrorBody(answer, method === 'HEAD');
   const position = answer.headers['plantstore-position'];
   if (position === undefined) return undefined;
-  return { position: Number(position), plant: answer.status === 204 ? undefined : JSON.parse(answer.text) };
+  return {
+    position: Number(position),
+    plant: answer.status === 204 ? undefined : JSON.parse(answer.text),
+    isReplay: isReplay(answer),
+  };
 }
+
+const isReplay = ({ headers }: Reply): boolean => headers['idempotency-replayed'] === 'true';
 
 function expectErrorBody({ headers, text, status }: Reply, isHead: boolean): void {
   expect(headers['content-type']).toMatch(/^application\/json(; charset=utf-8)?$/);
@@ -52,8 +60,9 @@ function judgeConnect(target: string, answer: Reply): Acknowledged | undefined {
   if (status === 200) {
     if (!headers['content-type']!.startsWith('application/json')) return undefined;
     const { position, plant } = JSON.parse(text);
-    if (target.endsWith('/CreatePlant')) return { position: Number(position), plant: plantOf(plant) };
-    if (target.endsWith('/DeletePlant')) return { position: Number(position), plant: undefined };
+    const write = { position: Number(position), isReplay: isReplay(answer) };
+    if (target.endsWith('/CreatePlant')) return { ...write, plant: plantOf(plant) };
+    if (target.endsWith('/DeletePlant')) return { ...write, plant: undefined };
     return undefined;
   }
   const error = JSON.parse(text);
