@@ -90,6 +90,21 @@ describe('a time limit that passes ends the call', () => {
   });
 });
 
+test('a stream that its client does not read gives its permit back soon after its time limit', async () => {
+  await using app = await HttpApp.connect({
+    async *streamPlants() {
+      for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: 'x'.repeat(100_000) });
+    },
+  });
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').on('error', () => {});
+  const head = ['Host: plants.test', 'Content-Type: application/connect+json', 'Connect-Timeout-Ms: 100'];
+  socket.write(`POST ${STREAM} HTTP/1.1\r\n${head.join('\r\n')}\r\nContent-Length: ${ENVELOPE.length}\r\n\r\n`);
+  socket.write(ENVELOPE);
+  await expect.poll(() => app.admission.inFlight).toBe(1);
+  await expect.poll(() => app.admission.inFlight, { timeout: 8_000 }).toBe(0);
+  socket.destroy();
+});
+
 test.each([
   ['that waits', oneUntilAborted],
   ['that does not look at it', forEver],

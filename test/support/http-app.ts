@@ -24,12 +24,19 @@ export class HttpApp implements AsyncDisposable {
   readonly url: string;
   /** The lines that were logged. */
   readonly logs: readonly Record<string, unknown>[];
+  readonly admission: Admission;
   readonly #app: FastifyInstance;
 
-  private constructor(app: FastifyInstance, url: string, logs: readonly Record<string, unknown>[]) {
+  private constructor(
+    app: FastifyInstance,
+    url: string,
+    logs: readonly Record<string, unknown>[],
+    admission: Admission,
+  ) {
     this.#app = app;
     this.url = url;
     this.logs = logs;
+    this.admission = admission;
   }
 
   /** Starts it with REST. Methods that are not given fail. */
@@ -47,9 +54,10 @@ export class HttpApp implements AsyncDisposable {
   static async #start(register: (app: FastifyInstance) => void): Promise<HttpApp> {
     const { logs, logger } = collectLog();
     const { limits } = loadConfig({});
-    const app = createHttpServer(logger, limits, { admission: new Admission(limits, () => {}) });
+    const admission = new Admission(limits, () => {});
+    const app = createHttpServer(logger, limits, { admission });
     register(app);
-    return new HttpApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs);
+    return new HttpApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs, admission);
   }
 
   /** Resolves when a line of a level has been logged. */

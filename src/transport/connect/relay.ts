@@ -2,6 +2,10 @@ import { Code, ConnectError, type ContextValues, type Interceptor } from '@conne
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { rpcErrorOf } from '../failure.ts';
+import { answerOn } from '../http/closing.ts';
+
+/** Milliseconds for a client to read the rest of a stream, and why it ends, once its time limit has passed. */
+const FAREWELL = 1_000;
 
 /**
  * Calls a method and maps its errors, at once or in the middle of a stream, to Connect's errors. A call that exceeded
@@ -12,13 +16,13 @@ export const relay =
   (next) =>
   async (request) => {
     const { signal, contextValues } = request;
-    const errorOf = (thrown: unknown) => connectErrorOf(causeOf(thrown, signal), requestOf(contextValues));
-    requestOf(contextValues).rpcCode = 0;
+    const call = requestOf(contextValues);
+    call.rpcCode = 0;
     try {
       const response = await next(request);
-      return response.stream ? { ...response, message: messages(response.message, signal, errorOf) } : response;
+      return response.stream ? { ...response, message: messages(response.message, signal, call) } : response;
     } catch (thrown) {
-      throw errorOf(thrown);
+      throw connectErrorOf(causeOf(thrown, signal), call);
     }
   };
 
@@ -37,11 +41,14 @@ const isOurs = (reason: unknown) => reason instanceof ConnectError || reason ins
 async function* messages<Message>(
   source: AsyncIterable<Message>,
   signal: AbortSignal,
-  errorOf: (thrown: unknown) => ConnectError,
+  request: FastifyRequest,
 ): AsyncGenerator<Message> {
   const iterator = source[Symbol.asyncIterator]();
   // When the client leaves during a write, Connect never asks for more, and nothing else would end the source.
-  const end = () => void iterator.return?.();
+  const end = () => {
+    void iterator.return?.();
+    if (isLimit(signal.reason)) endUnread(request);
+  };
   signal.addEventListener('abort', end);
   try {
     for await (const message of { [Symbol.asyncIterator]: () => iterator }) {
@@ -50,10 +57,18 @@ async function* messages<Message>(
     }
     signal.throwIfAborted();
   } catch (thrown) {
-    throw errorOf(thrown);
+    throw connectErrorOf(causeOf(thrown, signal), request);
   } finally {
     signal.removeEventListener('abort', end);
   }
+}
+
+const isLimit = (reason: unknown) => reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+
+/** Closes the connection of a stream that is not read to its end in time: it holds a permit until then. */
+function endUnread({ raw: { socket } }: FastifyRequest): void {
+  const timer = setTimeout(() => socket.destroy(), FAREWELL);
+  answerOn(socket)?.once('close', () => clearTimeout(timer));
 }
 
 /**
