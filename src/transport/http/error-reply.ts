@@ -67,7 +67,7 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
  * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose
  * the answer.
  */
-const LINGER = 1_000;
+const FAREWELL = 1_000;
 
 /** The parser's error of a request whose client has ended its side before the request was whole. */
 const CUT_SHORT = 'HPE_INVALID_EOF_STATE';
@@ -114,7 +114,7 @@ function endWith(socket: Socket, error: PlantStoreError): void {
       `${REASON_HEADER}: ${error.reason}\r\n` +
       `Content-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  setTimeout(() => socket.destroy(), LINGER).unref();
+  setTimeout(() => socket.destroy(), FAREWELL).unref();
 }
 
 function errorOfParser({ code }: NodeJS.ErrnoException): PlantStoreError {
