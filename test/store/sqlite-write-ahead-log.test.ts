@@ -92,6 +92,20 @@ test('while another reader keeps what was erased, long reads begin and go on; af
   await expect(plantsOf(snapshot)).rejects.toMatchObject(ENDED);
 }, 30_000);
 
+test('a long read that began while nothing was written is not taken for the reader before it', async () => {
+  const { store, directory } = await opened();
+  await store.endErasures([]);
+  const backup = openSqlite(directory, { readOnly: true });
+  const held = await backup.snapshot();
+  await store.mayRead();
+  const snapshot = await store.snapshot();
+  await append(store, added('alice', 2n));
+  await held.close();
+  await backup.close();
+  await store.cleared();
+  await expect(plantsOf(snapshot)).rejects.toMatchObject(ENDED);
+}, 30_000);
+
 test('a restart while another reader needs the write-ahead log knows whether something was erased', async () => {
   const { store, directory, log } = await opened();
   const backup = openSqlite(directory, { readOnly: true });

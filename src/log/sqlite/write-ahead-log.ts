@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
-import { openWriter } from './connection.ts';
+import { openWriter, transaction } from './connection.ts';
 import type { SqliteSnapshot } from './read-model/snapshot.ts';
 
 /** Bytes above which the log is truncated while snapshots are open: to copy them takes the event loop about a second. */
@@ -39,7 +39,10 @@ export class WriteAheadLog {
   #truncating: Promise<void> | undefined;
   #isOutdated: boolean;
   #most = MOST_BYTES;
-  /** Pages that were copied when another reader was found to need it. While they are no more, that reader still does. */
+  /**
+   * Pages that were copied when another reader was found to need it. While they are no more, that reader still does:
+   * whatever began to read later needs more of them.
+   */
   #copied: number | undefined;
 
   /** `db`: a connection to the database. `snapshots`: those that are open. `alone`: see SqliteOptions. */
@@ -104,7 +107,9 @@ export class WriteAheadLog {
       const copied = truncateAtOnce(this.#path);
       if (copied === undefined) break;
       if (this.#snapshots.size === 0) failures++;
-      if (copied !== this.#copied && failures < FAILURES) continue;
+      if (copied === this.#copied) return;
+      if (failures < FAILURES) continue;
+      this.#extend();
       this.#copied = copied;
       return;
     }
@@ -114,6 +119,11 @@ export class WriteAheadLog {
     this.#db.exec('DELETE FROM uncleared');
     this.#isOutdated = false;
     truncateAtOnce(this.#path);
+  }
+
+  /** Commits a page that is as it was. What begins to read from here on needs more pages than are copied now. */
+  #extend(): void {
+    transaction(this.#db, () => this.#db.exec('INSERT INTO uncleared VALUES (2); DELETE FROM uncleared WHERE row = 2'));
   }
 }
 
