@@ -4,7 +4,7 @@ import { repairReadModel } from '../../src/audit/repair.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { BrokenReadModelError, type OwnedRow, type PlantRow, type Store } from '../../src/log/store.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
-import { added, append, NO_NODES, project } from '../support/events.ts';
+import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { fold, readLog, readModel } from '../support/fold.ts';
@@ -296,6 +296,41 @@ export function repairsContract(name: string, open: OpenDatabase): void {
         await opened.cleanup();
       },
     );
+
+    test('of two repairs that find no checkpoint, one that was frozen spoils nothing of the other', async () => {
+      const opened = await damaged(async (database) => {
+        await database.removePlant('alice', 7n);
+        await database.removeCheckpoint();
+      });
+      await opened.damage();
+      const second = await opened.second();
+      const [frozen, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const late = repair(
+        override(second, {
+          lease: async () => true,
+          advance: async (...step) => {
+            frozen.resolve();
+            await woken.promise;
+            expect(await second.advance(...step)).toBe(true);
+            throw new Error('killed');
+          },
+        }),
+      );
+      await frozen.promise;
+      await append(opened.store, deleted('alice', 7n));
+      const store = override(opened.store, {
+        advance: async (...step) => {
+          if (step[0] === undefined) {
+            woken.resolve();
+            await expect(late).rejects.toThrow('killed');
+          }
+          return opened.store.advance(...step);
+        },
+      });
+      await repair(store);
+      await expectWhole(opened.store);
+      await opened.cleanup();
+    }, 60_000);
 
     test('projectors that cannot go on, of a log that never rests, let it have its turn', async () => {
       const opened = await damaged((database) => database.putPlant(weed('bob', 50n)));
