@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { OwnAppends } from '../../src/log/commit/doubts.ts';
+import type { LinkListener } from '../../src/log/forward/hop.ts';
+import { openLog } from '../../src/log/log.ts';
+import { openSqliteStore } from '../store/open-sqlite.ts';
+import { added, append } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
+
+test('an append that lands ends the doubts about commands sent before it, and one that does not ends none', () => {
+  const appends = new OwnAppends();
+  appends.saw(5);
+  expect(appends.ownAfter(4)).toBe(false);
+  // Another instance has taken position 6.
+  appends.appended(5, 0);
+  expect([4, 5].map((position) => appends.ownAfter(position))).toEqual([false, false]);
+  appends.saw(6);
+  appends.appended(6, 2);
+  expect([7, 8].map((position) => appends.ownAfter(position))).toEqual([true, false]);
+});
+
+test('what others appended is told from what was appended here', () => {
+  const appends = new OwnAppends();
+  appends.saw(3);
+  expect([2, 3].map((position) => appends.othersAfter(position))).toEqual([true, false]);
+  appends.appended(3, 2);
+  appends.saw(5);
+  expect(appends.othersAfter(3)).toBe(false);
+  appends.saw(6);
+  expect([5, 6].map((position) => appends.othersAfter(position))).toEqual([true, false]);
+});
+
+describe('a refusal of a command whose link to the writer has ended', () => {
+  const WRITER = { holder: 'other', address: 'other', secret: '' };
+  const nothing = () => {};
+
+  /** A log that has plant 1 and has forwarded an addition of plant 1 to a writer that never tells the outcome. */
+  async function inDoubt(commitLimit: number) {
+    const { store, cleanup } = await openSqliteStore();
+    await append(store, added('alice', 1n));
+    const led = override(store, { lease: async () => false, leaseholder: async () => WRITER });
+    const log = await openLog(led, { onFault: nothing, limits: { commitLimit } });
+    const sent = Promise.withResolvers<LinkListener>();
+    let [links, sends] = [0, 0];
+    log.join({
+      ...{ contact: () => ({ address: 'this' }), onReachable: nothing, onFault: nothing },
+      openLink: (_writer, listener) => {
+        links++;
+        setImmediate(() => listener.answered({ position: 1, outcomes: [], leaving: false }));
+        const send = () => {
+          sends++;
+          sent.resolve(listener);
+          return true;
+        };
+        return { send, finish: () => listener.ended(undefined), close: nothing };
+      },
+    });
+    const isLinked = (times: number) => expect.poll(() => [links, log.status.role]).toEqual([times, 'forwards']);
+    const add = (id: bigint) => {
+      const plant = { id, name: 'Fern', tag: undefined };
+      return log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant });
+    };
+    await isLinked(1);
+    const answer = add(1n).catch((error) => error.reason);
+    (await sent.promise).ended(new Error('cut'));
+    const close = async () => {
+      await log.close();
+      await cleanup();
+    };
+    return { answer, add, isLinked, sends: () => sends, close };
+  }
+
+  test('is told once another command of the instance has landed, which goes to no new link, and not before', async () => {
+    const { answer, add, isLinked, sends, close } = await inDoubt(10_000);
+    let isTold = false;
+    void answer.then(() => {
+      isTold = true;
+    });
+    await isLinked(2);
+    expect(isTold).toBe(false);
+    expect(await add(2n)).toMatchObject({ position: 2 });
+    expect(await answer).toBe('PLANT_ALREADY_EXISTS');
+    expect(sends()).toBe(1);
+    await close();
+  });
+
+  test('is told as unknown when its time is over and nothing has made it certain', async () => {
+    const { answer, close } = await inDoubt(500);
+    expect(await answer).toBe('OUTCOME_UNKNOWN');
+    await close();
+  });
+});
