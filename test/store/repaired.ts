@@ -332,6 +332,28 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     }, 60_000);
 
+    test('without a checkpoint, a step is done before another creates one, or not at all', async () => {
+      const opened = await open();
+      const second = await opened.second();
+      const inserts = Array.from({ length: 250 }, (_, id) => weed('alice', BigInt(id)));
+      // So many that the step takes longer than the other, and a read after it.
+      const hashes = { first: 0, hashes: Array.from({ length: 1_024 }, () => WRONG) };
+      const outcomes: boolean[] = [];
+      const database = await opened.database();
+      for (let round = 1; round <= 5; round++) {
+        await database.removeCheckpoint();
+        const late = second.advance(undefined, undefined, { deletes: [], inserts }, hashes);
+        expect(await opened.store.advance(undefined, round, NO_CHANGES, NO_NODES)).toBe(true);
+        const { rows } = await opened.store.list('alice', undefined, 1);
+        const isDone = await late;
+        outcomes.push(isDone === rows.length > 0);
+        if (isDone) await second.advance(round, round, { deletes: inserts, inserts: [] }, NO_NODES);
+      }
+      await database.close();
+      expect(outcomes).not.toContain(false);
+      await opened.cleanup();
+    }, 60_000);
+
     test('projectors that cannot go on, of a log that never rests, let it have its turn', async () => {
       const opened = await damaged((database) => database.putPlant(weed('bob', 50n)));
       const log = await openLog(await opened.second(), quiet);

@@ -11,6 +11,9 @@ import { ownedBy } from './rows.ts';
 /** Most keys in one delete. */
 const DELETE_LIMIT = 250;
 
+/** A document that `tree` never has. */
+const NO_NODE = { _id: Long.NEG_ONE };
+
 /** What a step of the read model changes. */
 type Parts = Pick<Collections, 'plants' | 'checkpoints' | 'tree'>;
 
@@ -31,7 +34,7 @@ export async function moveCheckpoint(
 }
 
 async function compareAndMove(
-  { checkpoints }: Parts,
+  { checkpoints, tree }: Parts,
   session: ClientSession,
   from: number | undefined,
   to: number | undefined,
@@ -39,6 +42,9 @@ async function compareAndMove(
   const _id = PLANTS_CHECKPOINT;
   if (from === undefined) {
     if ((await within(checkpoints.findOne({ _id }, { session }))) !== null) return false;
+    // A document that is not there was only read. What all of these steps write makes two of them conflict.
+    await within(tree.replaceOne(NO_NODE, { hash: new Binary(new Uint8Array()) }, { session, upsert: true }));
+    await within(tree.deleteOne(NO_NODE, { session }));
     if (to === undefined) return true;
     // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
     const generation = Long.fromNumber(Date.now());

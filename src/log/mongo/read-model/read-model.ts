@@ -115,7 +115,7 @@ export class ReadModel {
     return new MongoSnapshot(this.#db, standing, cursor.atClusterTime, this.#reads);
   };
 
-  /** Every transaction that changes rows moves the checkpoint's document, so that two of them conflict. */
+  /** Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict. */
   readonly advance: Store['advance'] = (from, to, changes, nodes) =>
     this.#transactions.run(async (session) => {
       if (await hasRows(this.#collections, session, changes.erased)) return false;
