@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sha256 } from '../../src/tlog/hash.ts';
 import { openNote, parseSignatures, signNote, verifiedSignatures, verifierOf } from '../../src/tlog/note.ts';
 import { proveTree } from '../../src/tlog/proof.ts';
@@ -17,7 +16,6 @@ import { WitnessAheadError, WitnessClient, WitnessForkedError } from '../../src/
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Records, Witness } from '../../src/witness/witness.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
-import { count } from '../support/soak.ts';
 
 const ORIGIN = 'log.example';
 const keys = { log: generateKeyPairSync('ed25519').privateKey, witness: generateKeyPairSync('ed25519').privateKey };
@@ -77,33 +75,6 @@ describe('a witness', () => {
       records.close();
       open();
     }
-  });
-
-  test('never cosigns two histories, whatever it is asked', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.tuple(fc.boolean(), fc.nat(600), fc.nat(600)), { minLength: 1, maxLength: 12 }),
-        async (asked) => {
-          records.close();
-          rmSync(folder, { recursive: true });
-          open();
-          const cosigned: { size: number; root: Uint8Array; isReal: boolean }[] = [];
-          for (const [isReal, older, size] of asked) {
-            const known = cosigned.at(-1)?.size ?? 0;
-            // Half of them build on what the witness has, as an honest log does.
-            const body = await request(older % 2 === 0 ? known : older, size, isReal ? trees.real : trees.forked);
-            const { status } = witness.addCheckpoint(body);
-            if (status !== 200) continue;
-            const { root } = parseCheckpoint(openNote(parseAddCheckpoint(body).checkpoint, [verifierOf(logKey)]).text);
-            cosigned.push({ size, root, isReal });
-          }
-          const sizes = cosigned.map(({ size }) => size);
-          expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
-          expect(new Set(cosigned.filter(({ size }) => size > 0).map(({ isReal }) => isReal)).size).toBeLessThan(2);
-        },
-      ),
-      { numRuns: count(15, 300) },
-    );
   });
 
   test('refuses with the status that the specification has', async () => {
