@@ -5,7 +5,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { client, type Reply, type Send } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
-import { type CallError, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
+import { failure, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 
 let service: LocalService;
 beforeAll(async () => {
@@ -35,13 +35,6 @@ const isReplayed = ({ headers }: Reply): boolean => {
   expect([undefined, 'true']).toContain(headers['idempotency-replayed']);
   return headers['idempotency-replayed'] === 'true';
 };
-
-/** How a call failed. Rejects when it did not. */
-const failure = (call: Promise<unknown>): Promise<CallError> =>
-  call.then(
-    () => Promise.reject(new Error('the call succeeded')),
-    (thrown) => thrown,
-  );
 
 describe('REST', () => {
   test('what is answered again says so, and nothing else does', async () => {

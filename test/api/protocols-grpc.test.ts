@@ -18,7 +18,7 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import { GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
+import { endOf, GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
 import { frame, rawSession } from '../support/raw-grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
@@ -30,15 +30,6 @@ const failure = (call: Promise<unknown>): Promise<ServiceError> =>
     () => Promise.reject(new Error('the call succeeded')),
     (thrown) => thrown,
   );
-
-/** How a stream ended, whatever it had before. */
-const endOf = (stream: ClientReadableStream<unknown>): Promise<ServiceError | undefined> =>
-  new Promise((resolve) => {
-    stream
-      .on('end', () => resolve(undefined))
-      .on('error', (error: ServiceError) => resolve(error))
-      .resume();
-  });
 
 describe('errors', () => {
   const listAgainst = async (thrown: unknown) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
-import { type CallError, type PlantsClient, PROTOCOLS } from '../support/protocols.ts';
+import { failure, type PlantsClient, PROTOCOLS } from '../support/protocols.ts';
 
 let service: LocalService;
 beforeAll(async () => {
@@ -16,13 +16,6 @@ const owners = function* () {
 const names = owners();
 const newOwner = (): string => names.next().value;
 const bearer = async (owner: string, scope = BOTH_SCOPES) => `Bearer ${await service.token(owner, scope)}`;
-
-/** How a call failed. Rejects when it did not. */
-const failure = (call: Promise<unknown>): Promise<CallError> =>
-  call.then(
-    () => Promise.reject(new Error('the call succeeded')),
-    (thrown) => thrown,
-  );
 
 const namesOf = async (plants: PlantsClient) => (await plants.list()).plants.map(({ name }) => name);
 

@@ -2,6 +2,7 @@ import { create, type DescService, fromBinary } from '@bufbuild/protobuf';
 import {
   type ChannelCredentials,
   type ChannelOptions,
+  type ClientReadableStream,
   credentials,
   Metadata,
   makeClientConstructor,
@@ -99,6 +100,15 @@ export const unary = <Response>(
     client[method]!(request, metadata, options, (error: ServiceError | null, response: Response) =>
       error === null ? resolve(response) : reject(error),
     );
+  });
+
+/** How a stream ended, whatever it had before. */
+export const endOf = (stream: ClientReadableStream<unknown>): Promise<ServiceError | undefined> =>
+  new Promise((resolve) => {
+    stream
+      .on('end', () => resolve(undefined))
+      .on('error', (error: ServiceError) => resolve(error))
+      .resume();
   });
 
 /** The google.rpc.Status in the trailers of a failed call. */

@@ -37,6 +37,13 @@ export interface PlantsClient {
   delete(id: bigint): Promise<{ position: bigint | undefined }>;
 }
 
+/** How a call failed. Rejects when it did not. */
+export const failure = (call: Promise<unknown>): Promise<CallError> =>
+  call.then(
+    () => Promise.reject(new Error('the call succeeded')),
+    (thrown) => thrown,
+  );
+
 /** Headers, or metadata. */
 export type Headers = Readonly<Record<string, string>>;
 

@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { fill } from '../../support/fill.ts';
-import { bearer, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
+import { bearer, endOf, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
 import { TRANSPORTS } from '../../support/protocols.ts';
 import { frame, type RawEnd, rawCall, rawSession } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -49,14 +49,6 @@ afterEach(async () => {
   expect(service.exitCode).toBeNull();
   expect(await unary(bob, 'listPlants', {}, bearer(bobs))).toMatchObject({ plants: [{ name: "Bob's" }] });
 });
-
-const endOf = (stream: ClientReadableStream<unknown>): Promise<ServiceError | undefined> =>
-  new Promise((resolve) => {
-    stream
-      .on('end', () => resolve(undefined))
-      .on('error', (error: ServiceError) => resolve(error))
-      .resume();
-  });
 
 const codeOf = (call: Promise<unknown>): Promise<number> =>
   call.then(
