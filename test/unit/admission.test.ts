@@ -7,6 +7,7 @@ import { Caller, Connection } from '../../src/transport/admission/connection.ts'
 import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
+import { HttpConnection } from '../../src/transport/http/connection.ts';
 
 /** A connection whose work the test gives, and on which it sees what the admission does with it. */
 class TestConnection extends Connection {
@@ -112,6 +113,23 @@ describe('turns', () => {
       expect(connection.worked).toHaveLength(8);
     },
   );
+
+  test('are not waited for by a connection that is removed', async () => {
+    const turns = new Turns(60_000);
+    const caller = new Caller('alice');
+    const [gone, other, moved] = [caller, caller, new Caller('')].map((first) => new TestConnection(first));
+    for (const connection of [gone!, other!, moved!]) turns.add(connection);
+    moved!.caller = caller;
+    turns.remove(gone!);
+    turns.remove(moved!);
+    turns.remove(moved!);
+    expect(turns.waiting).toBe(1);
+    while (turns.waiting > 0) await setImmediate();
+    expect([gone, other, moved].map((connection) => connection!.worked.length)).toEqual([0, 1, 0]);
+    turns.add(gone!);
+    while (turns.waiting > 0) await setImmediate();
+    expect(gone!.worked).toHaveLength(1);
+  });
 
   test('share the time between callers, however many connections each has and however dear its work is', async () => {
     const turns = new Turns(60_000);
@@ -373,9 +391,20 @@ describe('over gRPC', () => {
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
     closing.emit('close');
-    while (admission.turns.waiting > 0) await setImmediate();
+    expect(admission.turns.waiting).toBe(0);
+    await setImmediate();
     expect(begun).toBe(0);
   });
+});
+
+test('a connection of any protocol that is closed before its first turn is forgotten', () => {
+  const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 }, () => {});
+  const sockets = [new Socket(), new Socket().on('data', () => {}).on('end', () => {})] as const;
+  new GrpcConnection(sockets[0], admission, () => {});
+  new HttpConnection(sockets[1], admission);
+  expect(admission.turns.waiting).toBe(2);
+  for (const socket of sockets) socket.emit('close');
+  expect(admission.turns.waiting).toBe(0);
 });
 
 describe('an admission', () => {

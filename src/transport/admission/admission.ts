@@ -81,6 +81,12 @@ export class Admission {
     return this.turns.waiting + this.#permits.waiting;
   }
 
+  /** A connection is closed: what it holds counts no more, and it waits for no turn. Until its turn, it would be kept. */
+  closed(connection: Connection): void {
+    this.memory.remove(connection);
+    this.turns.remove(connection);
+  }
+
   /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
     if (connection.caller.owner !== owner) this.memory.move(connection, this.#callers.of(owner));

@@ -12,10 +12,8 @@ export abstract class Connection {
   held = 0;
   /** When its work began to wait, by the clock of Turns. */
   since = 0;
-  /** Whether it waits for its turn. */
-  isWaiting = false;
-  /** The next connection of its caller that waits. */
-  next: Connection | undefined;
+  /** The caller in whose queue it waits for its turn. Undefined: it does not wait. */
+  waitsAs: Caller | undefined;
 
   constructor(caller: Caller) {
     this.caller = caller;
@@ -42,34 +40,11 @@ export class Caller {
   held = 0;
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;
-  /** The next caller that has work. */
-  next: Caller | undefined;
-  #first: Connection | undefined;
-  #last: Connection | undefined;
+  /** Its connections that wait for their turn, in order of arrival. */
+  readonly waiting = new Set<Connection>();
 
   constructor(owner: string) {
     this.owner = owner;
-  }
-
-  /** Whether any of its connections has work. */
-  get hasWork(): boolean {
-    return this.#first !== undefined;
-  }
-
-  /** Adds a connection behind the others. */
-  push(connection: Connection): void {
-    if (this.#last === undefined) this.#first = connection;
-    else this.#last.next = connection;
-    this.#last = connection;
-  }
-
-  /** Takes the first connection. There must be one. */
-  shift(): Connection {
-    const connection = this.#first!;
-    this.#first = connection.next;
-    if (this.#first === undefined) this.#last = undefined;
-    connection.next = undefined;
-    return connection;
   }
 }
 

@@ -25,9 +25,8 @@ const MOST_FOLLOWING = 4;
  */
 export class Turns {
   readonly #maxWait: number;
-  /** The caller whose turn it is, and the last one: the queue of the callers that have work. */
-  #first: Caller | undefined;
-  #last: Caller | undefined;
+  /** The callers that have work. The one whose turn it is comes first. */
+  readonly #callers = new Set<Caller>();
   #waiting = 0;
   /** Milliseconds for which connections have waited since the start, and when that was last known. */
   #clock = 0;
@@ -73,16 +72,25 @@ export class Turns {
    * in the same turn of the event loop, if there is time.
    */
   add(connection: Connection): void {
-    if (connection.isWaiting) {
+    if (connection.waitsAs !== undefined) {
       this.#plan(MOST);
       return;
     }
-    connection.isWaiting = true;
     if (this.#waiting === 0) this.#known = performance.now();
     connection.since = this.#clock;
     this.#push(connection);
     this.#waiting++;
     this.#plan(this.#waiting);
+  }
+
+  /** Lets a connection wait no more. No effect if it does not wait. */
+  remove(connection: Connection): void {
+    const caller = connection.waitsAs;
+    if (caller === undefined) return;
+    connection.waitsAs = undefined;
+    this.#waiting--;
+    caller.waiting.delete(connection);
+    if (caller.waiting.size === 0) this.#callers.delete(caller);
   }
 
   /**
@@ -97,11 +105,11 @@ export class Turns {
 
   #push(connection: Connection): void {
     const { caller } = connection;
-    const hadWork = caller.hasWork;
-    caller.push(connection);
-    if (hadWork) return;
+    connection.waitsAs = caller;
+    caller.waiting.add(connection);
+    if (this.#callers.has(caller)) return;
     caller.credit = Math.min(caller.credit, QUANTUM);
-    this.#append(caller);
+    this.#callers.add(caller);
   }
 
   /** `planned`: the number of the turn in which this step was planned, for the one after it. */
@@ -117,11 +125,10 @@ export class Turns {
       return;
     }
     this.#steps--;
-    if (this.#first === undefined) return;
+    if (this.#waiting === 0) return;
     this.#charge(now);
     const connection = this.#next();
-    connection.isWaiting = false;
-    this.#waiting--;
+    this.remove(connection);
     this.#working = connection.caller;
     this.#workingSince = now;
     const hasMore = connection.work(this.#clock - connection.since > this.#maxWait);
@@ -139,28 +146,16 @@ export class Turns {
   }
 
   #next(): Connection {
-    let caller = this.#first!;
-    while (caller.credit <= 0 && this.#first !== this.#last) {
+    let caller = firstOf(this.#callers);
+    while (caller.credit <= 0 && this.#callers.size > 1) {
       caller.credit += QUANTUM;
-      this.#shift();
-      this.#append(caller);
-      caller = this.#first!;
+      this.#callers.delete(caller);
+      this.#callers.add(caller);
+      caller = firstOf(this.#callers);
     }
-    const connection = caller.shift();
-    if (!caller.hasWork) this.#shift();
-    return connection;
-  }
-
-  #append(caller: Caller): void {
-    if (this.#last === undefined) this.#first = caller;
-    else this.#last.next = caller;
-    this.#last = caller;
-  }
-
-  #shift(): void {
-    const caller = this.#first!;
-    this.#first = caller.next;
-    if (this.#first === undefined) this.#last = undefined;
-    caller.next = undefined;
+    return firstOf(caller.waiting);
   }
 }
+
+/** The first of a queue that is not empty. */
+const firstOf = <Item>(queue: ReadonlySet<Item>): Item => queue.values().next().value!;

@@ -210,7 +210,7 @@ export class GrpcConnection extends Connection {
   /** Its calls would wait for turns in which nothing is left to do. */
   #close(): void {
     this.#calls.length = 0;
-    this.#admission.memory.remove(this);
+    this.#admission.closed(this);
   }
 
   #beginTurn(): void {

@@ -53,7 +53,7 @@ export class Handshakes {
       clearTimeout(timer);
       // A lost connection may be found closed when its client has opened another one on its port.
       if (this.#byName.get(name) === handshake) this.#byName.delete(name);
-      this.#admission.memory.remove(handshake);
+      this.#admission.closed(handshake);
       this.#waiting.delete(handshake);
       if (this.#read.delete(handshake)) this.#next();
     };
@@ -117,7 +117,7 @@ class Handshake extends Connection {
 
   /** Reads no more until its next turn. Returns false while it waits for its turn. */
   stop(): boolean {
-    if (this.isWaiting) return false;
+    if (this.waitsAs !== undefined) return false;
     stopReading(this.#socket);
     return true;
   }

@@ -225,7 +225,7 @@ export class HttpConnection extends Connection {
 
   #close(): void {
     this.#bytes = undefined;
-    this.#admission.memory.remove(this);
+    this.#admission.closed(this);
     this.#release();
   }
 
