@@ -1,6 +1,6 @@
 import { headAfter, headAt } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
-import type { Store } from '../log/store.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import type { Store, Unfinished } from '../log/store.ts';
 import { eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
@@ -96,6 +96,7 @@ export class Publisher {
     const session = await this.#topic.open();
     try {
       let head = await this.#headOf(session.start);
+      const unfinished = await this.#store.unfinished();
       const notice = this.#noticeOf(session);
       const reached = () => {
         this.#status.reached(head.position);
@@ -112,7 +113,7 @@ export class Publisher {
           continue;
         }
         head = headAfter(head, events);
-        await session.publish(events);
+        await session.publish(events.map((event) => withoutErased(event, unfinished)));
         last = monotonic();
         reached();
         if (events.length < MANY) await pause(begun + PACE - last, held);
@@ -181,6 +182,16 @@ export async function nextEvents(store: Pick<Store, 'read'>, after: number): Pro
     if (events.length === 0) throw error;
   }
   return events;
+}
+
+/**
+ * The event as an erasure that had begun with the session leaves it. An earlier topic may have had its OwnerErased event,
+ * so that the erasure may be complete before this topic gets there: then it must have nothing of the owner from before.
+ */
+function withoutErased(logged: LoggedEvent, unfinished: readonly Unfinished[]): LoggedEvent {
+  const owner = plantEventOf(logged)?.owner;
+  const isErased = unfinished.some(({ position, erases }) => position > logged.position && erases.owner === owner);
+  return isErased ? { ...logged, content: undefined, event: undefined, salt: undefined } : logged;
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
