@@ -207,19 +207,9 @@ function erasedLog() {
 }
 
 describe('a checkpoint', () => {
-  test('is not verified with any bit flipped, or loses its witness', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.nat(600), fc.nat(), async (size, bit) => {
-        const tamper = flipping(/^checkpoint$/, 0, bit);
-        const outcome = await openOutcome(log.source(size, tamper), trusting());
-        if (outcome.verified) expect(outcome.value.cosigned).toBe(0);
-      }),
-      { numRuns: count(100, 1_000) },
-    );
-    expect(expectVerified(await openOutcome(log.source(7), trusting())).value).toMatchObject({
-      cosigned: 1,
-      trusted: 1,
-    });
+  test('that a trusted witness has cosigned says so', async () => {
+    const { value } = expectVerified(await openOutcome(log.source(7), trusting()));
+    expect(value).toMatchObject({ cosigned: 1, trusted: 1 });
   });
 
   test('is not verified with any bit of the text or of the signature of its log flipped', async () => {
