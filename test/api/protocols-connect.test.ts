@@ -57,25 +57,12 @@ describe('int64 in JSON', () => {
     expect((await send('POST', DELETE, { body: '{"id":"9007199254740992"}' })).status).toBe(200);
   });
 
-  test.each(
-    named(
-      [
-        '7.5',
-        '1e400',
-        '-1e400',
-        '9223372036854775808',
-        '9007199254740992.5',
-        '9.007199254740993e15',
-        '1.2345678901234e18',
-        '09007199254740993',
-        '[9007199254740993]',
-        '"fern"',
-        'true',
-      ].map((id) => [id]),
-    ),
-  )('is refused where it is none, or not for certain: %s', async (_, id) => {
-    await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
-  });
+  test.each(['9007199254740992.5', '9.007199254740993e15', '1.2345678901234e18', '09007199254740993'])(
+    'is refused where it is none for certain: %s',
+    async (id) => {
+      await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
+    },
+  );
 });
 
 /** The path of each integer in a message, lists and maps included. A time is a string in JSON. */
