@@ -1,5 +1,6 @@
 import { EMPTY_ROOT, nodeHash, sameHash } from './hash.ts';
-import { type HashReader, type Range, rangeHashes, splitOf } from './tree.ts';
+import type { TileReader } from './tile.ts';
+import { type Range, rangeHashes, splitOf } from './tree.ts';
 
 /** A proof is invalid, or does not prove the given statement. */
 export class ProofError extends Error {
@@ -21,11 +22,11 @@ export interface ProvenRecord {
 }
 
 /**
- * The record at an index in the tree of a size, and its inclusion proof, both with one call of the reader. Throws
- * ProofError if the tree has no such record.
+ * The record at an index in the tree of a size, and its inclusion proof. Throws ProofError if the tree has
+ * no such record, and rejects if a tile is missing.
  */
-export async function proveRecord(size: number, index: number, reader: HashReader): Promise<ProvenRecord> {
-  const [record, ...proof] = await rangeHashes([[index, index + 1], ...recordRanges(size, index)], reader);
+export async function proveRecord(size: number, index: number, tiles: TileReader): Promise<ProvenRecord> {
+  const [record, ...proof] = await rangeHashes([[index, index + 1], ...recordRanges(size, index)], size, tiles);
   return { record: record!, proof };
 }
 
@@ -54,8 +55,8 @@ export function checkRecord(
  * 2.1.2. Empty for an older size of 0, because every tree extends the empty one. Throws ProofError if the older size is
  * larger.
  */
-export async function proveTree(size: number, older: number, reader: HashReader): Promise<Uint8Array[]> {
-  return rangeHashes(treeRanges(size, older), reader);
+export async function proveTree(size: number, older: number, tiles: TileReader): Promise<Uint8Array[]> {
+  return rangeHashes(treeRanges(size, older), size, tiles);
 }
 
 /** Verifies a consistency proof. Throws ProofError unless it proves that the tree extends the older tree. */

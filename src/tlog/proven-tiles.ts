@@ -1,6 +1,6 @@
 import { HASH_SIZE, sameHash } from './hash.ts';
 import { ProofError } from './proof.ts';
-import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader, tilePath, widthAt } from './tile.ts';
+import { subtreeHash, TILE_WIDTH, type Tile, type TileReader, tilePath, widthAt } from './tile.ts';
 import { treeHash } from './tree.ts';
 
 /** Most full tiles in memory. Those above the lowest level are few, and are read again and again. */
@@ -23,7 +23,7 @@ export class ProvenTiles implements TileReader {
   /** The tree of a size and root. Rejects with ProofError if the right edge of the source does not make the root. */
   static async open(size: number, root: Uint8Array, source: TileReader): Promise<ProvenTiles> {
     const edge = await TreeEdge.read(size, { readTile: (tile) => readWhole(source, tile) });
-    if (!sameHash(await treeHash(size, new TileHashReader(size, edge)), root))
+    if (!sameHash(await treeHash(size, edge), root))
       throw new ProofError('the tiles do not match the root of the checkpoint: one of them belongs to another history');
     return new ProvenTiles(source, edge);
   }

@@ -1,10 +1,11 @@
 import { viewOf } from './bytes.ts';
 import { foldInPlace, HASH_SIZE } from './hash.ts';
-import type { HashReader, Node } from './tree.ts';
 
-/** Hashes of a full tile, a subtree of height 8 (c2sp.org/tlog-tiles, "Merkle Tree"). */
+/** Height of a full tile, which is a subtree (c2sp.org/tlog-tiles, "Merkle Tree"). */
+export const TILE_HEIGHT = 8;
+
+/** Hashes of a full tile. */
 export const TILE_WIDTH = 256;
-const TILE_HEIGHT = 8;
 
 /** Highest level of a tile. */
 const MAX_LEVEL = 63;
@@ -67,34 +68,6 @@ export function parseLevel(text: string): number | undefined {
 /** The hash of the full subtree over `count` hashes of a tile, a power of two, starting at `at`. */
 export const subtreeHash = (hashes: Uint8Array, at: number, count: number): Uint8Array =>
   foldInPlace(Uint8Array.from(hashes.subarray(at * HASH_SIZE, (at + count) * HASH_SIZE)));
-
-/** Reads the hashes of nodes from the tiles of a tree. */
-export class TileHashReader implements HashReader {
-  readonly #size: number;
-  readonly #tiles: TileReader;
-
-  /** The size of the tree determines the widths of its last tiles. */
-  constructor(size: number, tiles: TileReader) {
-    this.#size = size;
-    this.#tiles = tiles;
-  }
-
-  async readHashes(nodes: readonly Node[]): Promise<Uint8Array[]> {
-    const read = new Map<string, Promise<Uint8Array>>();
-    const reading = nodes.map(async (node) => {
-      const level = Math.floor(node.level / TILE_HEIGHT);
-      const count = 2 ** (node.level % TILE_HEIGHT);
-      const first = node.index * count;
-      const index = Math.floor(first / TILE_WIDTH);
-      const tile = { level, index, width: widthAt(this.#size, level, index) };
-      const path = tilePath(tile);
-      const known = read.get(path) ?? this.#tiles.readTile(tile);
-      read.set(path, known);
-      return subtreeHash(await known, first % TILE_WIDTH, count);
-    });
-    return Promise.all(reading);
-  }
-}
 
 /** Most bytes of an entry: its length has two bytes. */
 export const MAX_ENTRY = 0xffff;

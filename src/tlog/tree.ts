@@ -1,15 +1,10 @@
 import { EMPTY_ROOT, nodeHash } from './hash.ts';
+import { subtreeHash, TILE_HEIGHT, TILE_WIDTH, type TileReader, tilePath, widthAt } from './tile.ts';
 
 /** A node with a full subtree of 2^level records. `index` counts the nodes of its level. */
-export interface Node {
+interface Node {
   readonly level: number;
   readonly index: number;
-}
-
-/** Reads hashes of nodes with full subtrees. */
-export interface HashReader {
-  /** The hashes of the nodes, in order. Rejects if any is missing. */
-  readHashes(nodes: readonly Node[]): Promise<readonly Uint8Array[]>;
 }
 
 /** The records of a subtree by RFC 6962: from `start`, up to but excluding `end`. */
@@ -23,7 +18,7 @@ export function splitOf(size: number): number {
 }
 
 /** The nodes with full subtrees that make up a range, from the largest and leftmost. */
-export function nodesOf([start, end]: Range): Node[] {
+function nodesOf([start, end]: Range): Node[] {
   const nodes: Node[] = [];
   for (let from = start; from < end; ) {
     let level = 0;
@@ -34,10 +29,10 @@ export function nodesOf([start, end]: Range): Node[] {
   return nodes;
 }
 
-/** The hashes of ranges, in order, with one call of the reader. */
-export async function rangeHashes(ranges: readonly Range[], reader: HashReader): Promise<Uint8Array[]> {
+/** The hashes of ranges of the tree of a size, in order. Reads each tile once. */
+export async function rangeHashes(ranges: readonly Range[], size: number, tiles: TileReader): Promise<Uint8Array[]> {
   const nodes = ranges.map(nodesOf);
-  const hashes = await reader.readHashes(nodes.flat());
+  const hashes = await nodeHashes(nodes.flat(), size, tiles);
   let from = 0;
   return nodes.map(({ length }) => {
     const parts = hashes.slice(from, from + length);
@@ -46,10 +41,26 @@ export async function rangeHashes(ranges: readonly Range[], reader: HashReader):
   });
 }
 
-/** The root of the tree of the first `size` records (RFC 6962, section 2.1). */
-export async function treeHash(size: number, reader: HashReader): Promise<Uint8Array> {
+function nodeHashes(nodes: readonly Node[], size: number, tiles: TileReader): Promise<Uint8Array[]> {
+  const read = new Map<string, Promise<Uint8Array>>();
+  const reading = nodes.map(async (node) => {
+    const level = Math.floor(node.level / TILE_HEIGHT);
+    const count = 2 ** (node.level % TILE_HEIGHT);
+    const first = node.index * count;
+    const index = Math.floor(first / TILE_WIDTH);
+    const tile = { level, index, width: widthAt(size, level, index) };
+    const path = tilePath(tile);
+    const known = read.get(path) ?? tiles.readTile(tile);
+    read.set(path, known);
+    return subtreeHash(await known, first % TILE_WIDTH, count);
+  });
+  return Promise.all(reading);
+}
+
+/** The root of the tree of the first `size` records (RFC 6962, section 2.1). Rejects if a tile is missing. */
+export async function treeHash(size: number, tiles: TileReader): Promise<Uint8Array> {
   if (size === 0) return EMPTY_ROOT;
-  const [root] = await rangeHashes([[0, size]], reader);
+  const [root] = await rangeHashes([[0, size]], size, tiles);
   return root!;
 }
 

@@ -20,7 +20,7 @@ export async function proveEvent(
   position: number,
 ): Promise<ProvenRecord> {
   const index = position - 1;
-  const proven = await proveRecord(size, index, tree.at(size));
+  const proven = await proveRecord(size, index, tree);
   try {
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {

@@ -4,7 +4,7 @@ import { makePrivateFolder, syncFolder } from '../private-folder.ts';
 import { randomUUID } from '../time/host.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
-import { TileHashReader, type TileReader } from '../tlog/tile.ts';
+import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
 import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
@@ -17,7 +17,7 @@ export interface SignedCheckpoint extends Checkpoint {
 
 /** Signs a checkpoint of the log's first `size` events. */
 export async function signCheckpoint(tiles: TileReader, size: number, { signer }: LogKey): Promise<SignedCheckpoint> {
-  const root = await treeHash(size, new TileHashReader(size, tiles));
+  const root = await treeHash(size, tiles);
   const checkpoint = { origin: signer.name, size, root };
   return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [signer]) };
 }

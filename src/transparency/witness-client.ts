@@ -1,9 +1,9 @@
 import { counted } from '../counted.ts';
-import type { Tree } from '../log/tree/tree.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
 import { parseSignatures, type Signature, type Verifier, verifiedSignatures, verifierOf } from '../tlog/note.ts';
 import { proveTree } from '../tlog/proof.ts';
+import type { TileReader } from '../tlog/tile.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
@@ -71,13 +71,13 @@ export class WitnessClient {
   readonly name: string;
   readonly #endpoint: string;
   readonly #verifier: Verifier;
-  readonly #tree: Pick<Tree, 'at'>;
+  readonly #tree: TileReader;
   readonly #post: Post;
   /** Size of the last checkpoint that the witness cosigned, as far as known. */
   #last = 0;
 
   /** `post`: how requests get to the witness. Default: over HTTP. */
-  constructor({ url, key }: WitnessAddress, tree: Pick<Tree, 'at'>, post = overHttp) {
+  constructor({ url, key }: WitnessAddress, tree: TileReader, post = overHttp) {
     this.name = key.name;
     this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
     this.#verifier = verifierOf(key);
@@ -123,7 +123,7 @@ export class WitnessClient {
     const { size, note } = checkpoint;
     // If the size is wrong, the witness answers 409 with the right one.
     const older = this.#last <= size ? this.#last : 0;
-    const proof = await proveTree(size, older, this.#tree.at(size));
+    const proof = await proveTree(size, older, this.#tree);
     const body = formatAddCheckpoint({ older, proof, checkpoint: note });
     return { older, ...(await this.#post(this.#endpoint, body, signal)) };
   }

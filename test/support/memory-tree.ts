@@ -1,5 +1,5 @@
 import { HASH_SIZE, recordHash } from '../../src/tlog/hash.ts';
-import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../src/tlog/tile.ts';
+import { subtreeHash, TILE_WIDTH, type Tile, type TileReader } from '../../src/tlog/tile.ts';
 import { Frontier } from '../../src/tlog/tree.ts';
 
 /** A tree of records in memory, readable as tiles. */
@@ -18,10 +18,6 @@ export class MemoryTree implements TileReader {
   /** Root of the tree of all records. */
   get root(): Uint8Array {
     return this.#frontier.root;
-  }
-
-  at(size: number): TileHashReader {
-    return new TileHashReader(size, this);
   }
 
   async readTile({ level, index, width }: Tile): Promise<Uint8Array> {

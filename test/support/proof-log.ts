@@ -39,7 +39,7 @@ export class ProofLog {
 
   /** The checkpoint of the first `size` events, signed, and cosigned. */
   async checkpoint(size: number): Promise<string> {
-    const root = await treeHash(size, this.#tree.at(size));
+    const root = await treeHash(size, this.#tree);
     return signNote(formatCheckpoint({ origin: ORIGIN, size, root }), [
       noteSigner(ORIGIN, LOG_KEY),
       ...this.#cosigners,
@@ -49,7 +49,7 @@ export class ProofLog {
   /** The receipt for an event, by a checkpoint of a size. */
   async receipt(size: number, position: number): Promise<Uint8Array<ArrayBuffer>> {
     const index = position - 1;
-    const { proof: hashes } = await proveRecord(size, index, this.#tree.at(size));
+    const { proof: hashes } = await proveRecord(size, index, this.#tree);
     const extra = provenRecordBytes(this.events[index]!);
     return new Uint8Array(
       Buffer.from(formatTlogProof({ extra, index, hashes, checkpoint: await this.checkpoint(size) })),

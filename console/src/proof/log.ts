@@ -1,6 +1,6 @@
 import { sameHash } from '../../../src/tlog/hash.ts';
 import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
-import { decodeEntries, TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
+import { decodeEntries, TILE_WIDTH, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
@@ -104,7 +104,7 @@ async function checkExtends(
     throw new NotVerified(
       `The checkpoint was rolled back: it has ${counted(size, 'event')}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
     );
-  const begins = size === older.size ? root : await treeHash(older.size, new TileHashReader(older.size, tiles));
+  const begins = size === older.size ? root : await treeHash(older.size, tiles);
   if (!sameHash(begins, older.root))
     throw new NotVerified(
       `The log was rewritten: it does not begin with the ${seen}. Both checkpoints are signed by the same key, and together they prove it.`,

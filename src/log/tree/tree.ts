@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { HASH_SIZE, recordHash, sameHash } from '../../tlog/hash.ts';
-import { encodeEntries, subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../tlog/tile.ts';
+import { encodeEntries, subtreeHash, TILE_WIDTH, type Tile, type TileReader } from '../../tlog/tile.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
 import { BrokenTreeError, NodeBuilder, nodesOf } from './nodes.ts';
@@ -65,11 +65,6 @@ export class Tree implements TileReader {
       // Concurrent calls for the same block share one read.
       fetchMethod: (index) => this.#readWholeBlock(index),
     });
-  }
-
-  /** Reads node hashes of the tree with this size. */
-  at(size: number): TileHashReader {
-    return new TileHashReader(size, this);
   }
 
   /** Forgets all nodes and events, so that the store is asked again. */

@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import type { Tree } from '../../../src/log/tree/tree.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
 import { type Verifier, verifierOf } from '../../../src/tlog/note.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
+import type { TileReader } from '../../../src/tlog/tile.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Post, WitnessClient, type WitnessResponse } from '../../../src/transparency/witness-client.ts';
 import { type Cosigned, Witness } from '../../../src/witness/witness.ts';
@@ -69,7 +69,7 @@ export class Witnesses {
   }
 
   /** Clients of all witnesses in a process. */
-  clients(process: Process, tree: Pick<Tree, 'at'>): WitnessClient[] {
+  clients(process: Process, tree: TileReader): WitnessClient[] {
     return [...this.#reached.values()].map(({ key }) => {
       const url = new URL(`https://${key.name}`);
       return new WitnessClient({ url, key }, tree, (endpoint, body, signal) =>
