@@ -4,8 +4,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { KeySet } from '../../src/auth/keys/key-set.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import type { Refusal } from '../../src/auth/refusal.ts';
+import { ValidStream } from '../../src/auth/valid-stream.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';
-import { whileValid } from '../../src/auth/while-valid.ts';
 import { FOR_EVER, trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
 import { signingKey } from '../support/jws.ts';
@@ -118,7 +118,7 @@ function ending() {
 
 test('a stream says nothing once the token has ended', async () => {
   const { validity, refusal } = ending();
-  const stream = whileValid(validity, numbers);
+  const stream = new ValidStream(validity, numbers);
   expect(await stream.next()).toEqual({ done: false, value: 1 });
   validity.holds = false;
   await expect(stream.next()).rejects.toBe(refusal);
@@ -129,7 +129,7 @@ test('a stream says nothing once the token has ended', async () => {
 test('a stream that is silent ends too, though its source heeds nothing, and the source is told', async () => {
   const { validity, refusal } = ending();
   let told: AbortSignal | undefined;
-  const stream = whileValid(validity, (signal) => {
+  const stream = new ValidStream(validity, (signal) => {
     told = signal;
     return { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
   });
@@ -141,7 +141,7 @@ test('a stream that is silent ends too, though its source heeds nothing, and the
 
 test('a source that ends because it was told to is not whole', async () => {
   const { validity, refusal } = ending();
-  const stream = whileValid(validity, async function* (signal) {
+  const stream = new ValidStream(validity, async function* (signal) {
     while (!signal.aborted) await sleep(10);
     yield* [];
   });
@@ -153,7 +153,7 @@ test('a source that ends because it was told to is not whole', async () => {
 test('while the token counts a stream is what its source is: its items, its end, its error', async () => {
   const items = async (open: () => AsyncIterable<number>) => {
     const taken: number[] = [];
-    for await (const item of whileValid(LASTING, open)) taken.push(item);
+    for await (const item of new ValidStream(LASTING, open)) taken.push(item);
     return taken;
   };
   expect(
@@ -172,7 +172,7 @@ test('while the token counts a stream is what its source is: its items, its end,
 test('whoever leaves ends the source, whether or not anything was taken', async () => {
   for (const taken of [0, 1]) {
     const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
-    const stream = whileValid(LASTING, () => ({
+    const stream = new ValidStream(LASTING, () => ({
       [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 1 }), return: returned }),
     }));
     for (let item = 0; item < taken; item++) await stream.next();
@@ -183,7 +183,7 @@ test('whoever leaves ends the source, whether or not anything was taken', async 
 
 test('the signal that is given ends the source, and is no end of the token', async () => {
   const leaving = new AbortController();
-  const stream = whileValid(
+  const stream = new ValidStream(
     LASTING,
     async function* (signal) {
       yield 1;

@@ -1,7 +1,7 @@
 import { finished, type Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply } from 'fastify';
-import { whileValid } from '../../auth/while-valid.ts';
+import { ValidStream } from '../../auth/valid-stream.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
@@ -107,7 +107,7 @@ function longArray(
   encode: Encoder<Fields>,
   { request, raw }: FastifyReply,
 ): Readable {
-  const batches = whileValid(request.principal!.validity, () => rows);
+  const batches = new ValidStream(request.principal!.validity, () => rows);
   finished(raw, () => void batches.return().catch(() => {}));
   const stream = arrayStream(batches, encode);
   stream.on('error', (error) => {

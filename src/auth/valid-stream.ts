@@ -3,38 +3,25 @@ import type { Validity } from './validity.ts';
 /** Milliseconds between two checks of a stream's token, also while the stream is idle. */
 const LOOK = 500;
 
-/** A stream that ends with its caller's token. */
-export interface ValidStream<Item> extends AsyncIterableIterator<Item, undefined> {
-  /** Aborts, with the Refusal as its reason, soon after the token becomes invalid. The source gets it too. */
-  readonly ended: AbortSignal;
-  /** Ends the stream and its source, also before the first item. */
-  return(): Promise<IteratorResult<Item, undefined>>;
-}
-
 /**
  * The items of a source while a token is valid. Afterwards the stream rejects with the Refusal, at the next item or
- * within half a second, even if the source ignores its signal. It never ends as if it were complete. `given` is another
- * signal for the source.
+ * within half a second, even if the source ignores its signal. It never ends as if it were complete.
  */
-export const whileValid = <Item>(
-  validity: Validity,
-  open: (signal: AbortSignal) => AsyncIterable<Item>,
-  given?: AbortSignal,
-): ValidStream<Item> => new TokenBoundStream(validity, open, given);
-
-class TokenBoundStream<Item> implements ValidStream<Item> {
+export class ValidStream<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly #validity: Validity;
   readonly #end = new AbortController();
   readonly #source: AsyncIterator<Item>;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
 
-  constructor(validity: Validity, open: (signal: AbortSignal) => AsyncIterable<Item>, given: AbortSignal | undefined) {
+  /** `given`: another signal for the source. */
+  constructor(validity: Validity, open: (signal: AbortSignal) => AsyncIterable<Item>, given?: AbortSignal) {
     this.#validity = validity;
     const signal = given === undefined ? this.ended : AbortSignal.any([given, this.ended]);
     this.#source = open(signal)[Symbol.asyncIterator]();
   }
 
+  /** Aborts, with the Refusal as its reason, soon after the token becomes invalid. The source gets it too. */
   get ended(): AbortSignal {
     return this.#end.signal;
   }
@@ -62,6 +49,7 @@ class TokenBoundStream<Item> implements ValidStream<Item> {
     }
   }
 
+  /** Ends the stream and its source, also before the first item. */
   async return(): Promise<IteratorResult<Item, undefined>> {
     clearInterval(this.#timer);
     await this.#source.return?.();
