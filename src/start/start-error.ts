@@ -28,16 +28,19 @@ export async function listening<T>(
 export async function withOtherPorts(error: Error, config: Config): Promise<Error> {
   const cause = error.cause as (NodeJS.ErrnoException & { port?: number }) | undefined;
   if (cause?.code !== 'EADDRINUSE') return error;
+  const others = (await takenPorts(config)).filter(([, port]) => port !== cause.port);
+  const also = others.map(([name, port]) => `; ${name} ${port} is taken too`);
+  return new Error(error.message + also.join(''), { cause });
+}
+
+/** The names and values of the settings of ports that another program has. Listens on each of them for a moment. */
+export async function takenPorts(config: Config): Promise<[name: string, port: number][]> {
   const { host, port, grpcPort, adminHost, adminPort } = config;
-  const others: [name: string, host: string, port: number][] = [
-    ['PORT', host, port],
-    ['GRPC_PORT', host, grpcPort],
-    ['ADMIN_PORT', adminHost, adminPort],
-  ];
-  let message = error.message;
-  for (const [name, at, number] of others)
-    if (number !== cause.port && (await isTaken(at, number))) message += `; ${name} ${number} is taken too`;
-  return new Error(message, { cause });
+  const taken: [string, number][] = [];
+  if (await isTaken(host, port)) taken.push(['PORT', port]);
+  if (await isTaken(host, grpcPort)) taken.push(['GRPC_PORT', grpcPort]);
+  if (await isTaken(adminHost, adminPort)) taken.push(['ADMIN_PORT', adminPort]);
+  return taken;
 }
 
 async function isTaken(host: string, port: number): Promise<boolean> {

@@ -1,10 +1,10 @@
-import { connect } from 'node:net';
 import { fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../counted.ts';
+import { takenPorts } from '../../start/start-error.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/** Most milliseconds for an answer of a port, of a witness or of the issuer. */
+/** Most milliseconds for an answer of the service, of a witness or of the issuer. */
 const LIMIT = 3_000;
 /** Most milliseconds for all answers of Kafka. */
 const KAFKA_LIMIT = 30_000;
@@ -16,21 +16,14 @@ interface Readyz {
 }
 
 /** Examines the service on this host: if it runs, what /readyz says; otherwise, whether its ports are free. */
-export async function examineService({ host, port, grpcPort, adminPort }: Config): Promise<Finding[]> {
-  const address = reachable(host);
-  const probe = await readiness(address, adminPort);
+export async function examineService(config: Config): Promise<Finding[]> {
+  const probe = await readiness(reachable(config.adminHost), config.adminPort);
   if (probe !== undefined) return [probe];
-  const ports = { PORT: port, GRPC_PORT: grpcPort, ADMIN_PORT: adminPort };
-  const findings: Finding[] = [];
-  for (const [name, number] of Object.entries(ports))
-    if (await isListening(address, number))
-      findings.push(
-        fail(
-          'service',
-          `port ${number} is taken by another program: stop that program, or set ${name} to another port`,
-        ),
-      );
-  return findings.length > 0 ? findings : [ok('service', `not running on ${host}; its ports are free`)];
+  const taken = await takenPorts(config);
+  if (taken.length === 0) return [ok('service', `not running on ${config.host}; its ports are free`)];
+  return taken.map(([name, port]) =>
+    fail('service', `port ${port} is taken by another program: stop that program, or set ${name} to another port`),
+  );
 }
 
 /** What /readyz reports. Undefined if nothing answers, or something other than the service. */
@@ -50,18 +43,6 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     return undefined;
   }
 }
-
-/** Whether a program takes a connection there. */
-export const isListening = (host: string, port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: LIMIT });
-    const answer = (listens: boolean) => {
-      socket.destroy();
-      resolve(listens);
-    };
-    socket.once('connect', () => answer(true));
-    for (const event of ['error', 'timeout']) socket.once(event, () => answer(false));
-  });
 
 /** The address to connect to: loopback if the service listens on every address. */
 function reachable(host: string): string {

@@ -47,8 +47,10 @@ const contents = () =>
     .map((name) => [name, readFileSync(join(data, name)).toString('base64')]);
 
 test('beside a service that is well, every line is ok, and nothing is changed', async () => {
-  await using service = await startLocalService({ DATA_DIR: data });
-  const ports = { PORT: new URL(service.url).port, ADMIN_PORT: new URL(service.adminUrl).port };
+  // The admin port is on an address of its own, whatever HOST is.
+  const HOST = '127.0.0.2';
+  await using service = await startLocalService({ DATA_DIR: data, HOST });
+  const ports = { HOST, PORT: new URL(service.url).port, ADMIN_PORT: new URL(service.adminUrl).port };
   await service.signed();
   const before = contents();
   const { lines, troubles } = await doctor(ports);
