@@ -3,22 +3,20 @@ import type { Principal, Scope } from './principal.ts';
 import { Refusal } from './refusal.ts';
 
 /** The scopes that callers need. */
-export interface ScopePolicy {
-  /**
-   * Throws INSUFFICIENT_SCOPE, with the challenge of RFC 6750, section 3.1, if the scope is enforced and the token
-   * lacks it.
-   */
-  require(principal: Principal, scope: Scope): void;
-}
+export type ScopePolicy = ReturnType<typeof createScopePolicy>;
 
 /**
  * The policy that enforces the given scopes. It always enforces `plants:audit` and `plants:erase`, because they concern
  * every owner.
  */
-export function createScopePolicy(enforced: Iterable<string>, onDecision?: (decision: Decision) => void): ScopePolicy {
+export function createScopePolicy(enforced: Iterable<string>, onDecision?: (decision: Decision) => void) {
   const needed = new Set(['plants:audit', 'plants:erase', ...enforced]);
   return {
-    require({ scopes, issuer, actor }, scope) {
+    /**
+     * Throws INSUFFICIENT_SCOPE, with the challenge of RFC 6750, section 3.1, if the scope is enforced and the token
+     * lacks it.
+     */
+    require({ scopes, issuer, actor }: Principal, scope: Scope): void {
       if (!needed.has(scope) || scopes.has(scope)) return;
       const about = { issuer, subject: actor };
       onDecision?.({ outcome: 'refused', reason: 'insufficient_scope', ...about });

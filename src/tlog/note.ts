@@ -42,14 +42,6 @@ export interface Note {
   readonly verified: readonly Signature[];
 }
 
-/** A text is not a signed note, or lacks a valid signature of a trusted key. */
-export class NoteError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'NoteError';
-  }
-}
-
 /** Most signatures of a note. The specification requires support for at least 16. */
 const MAX_SIGNATURES = 100;
 
@@ -74,39 +66,39 @@ export const signatureOf = (text: string, signer: Signer): Signature => ({
 });
 
 /**
- * The signed note of a text, which must end with a line feed. Throws NoteError for a text that a note must not have.
+ * The signed note of a text, which must end with a line feed. Throws for a text that a note must not have.
  */
 export function signNote(text: string, signers: readonly Signer[]): string {
   if (!text.endsWith('\n') || CONTROL.test(text) || !text.isWellFormed())
-    throw new NoteError('the text of a note must end with a line feed and have no other control characters');
+    throw new Error('the text of a note must end with a line feed and have no other control characters');
   return `${text}\n${signers.map((signer) => formatSignature(signatureOf(text, signer))).join('')}`;
 }
 
-/** Parses signature lines of a note, or of a witness's response. Throws NoteError for anything else. */
+/** Parses signature lines of a note, or of a witness's response. Throws for anything else. */
 export function parseSignatures(lines: string): Signature[] {
-  if (!lines.endsWith('\n')) throw new NoteError('malformed note: it does not end with a signature line');
+  if (!lines.endsWith('\n')) throw new Error('malformed note: it does not end with a signature line');
   const texts = lines.slice(0, -1).split('\n');
-  if (texts.length > MAX_SIGNATURES) throw new NoteError(`the note has more than ${MAX_SIGNATURES} signatures`);
+  if (texts.length > MAX_SIGNATURES) throw new Error(`the note has more than ${MAX_SIGNATURES} signatures`);
   return texts.map((line) => {
     const [, name = '', encoded = ''] = LINE.exec(line) ?? [];
     const bytes = fromBase64(encoded);
     if (!isKeyName(name) || bytes === undefined || bytes.length <= ID_SIZE)
-      throw new NoteError('malformed note: a line after its last empty line is not a signature');
+      throw new Error('malformed note: a line after its last empty line is not a signature');
     return { name, id: viewOf(bytes).getUint32(0), bytes: bytes.subarray(ID_SIZE) };
   });
 }
 
-/** Parses a signed note without verifying it. Throws NoteError if it is malformed. */
+/** Parses a signed note without verifying it. Throws if it is malformed. */
 export function parseNote(note: string): UnverifiedNote {
   if (CONTROL.test(note) || !note.isWellFormed())
-    throw new NoteError('malformed note: it must be UTF-8 text without control characters');
+    throw new Error('malformed note: it must be UTF-8 text without control characters');
   const blank = note.lastIndexOf('\n\n');
-  if (blank < 0) throw new NoteError('malformed note: it has no empty line before its signatures');
+  if (blank < 0) throw new Error('malformed note: it has no empty line before its signatures');
   return { text: note.slice(0, blank + 1), signatures: parseSignatures(note.slice(blank + 2)) };
 }
 
 /**
- * Verifies a signed note; its text must not be used before. Ignores signatures of unknown keys. Throws NoteError if the
+ * Verifies a signed note; its text must not be used before. Ignores signatures of unknown keys. Throws if the
  * note is malformed, a signature of a trusted key is invalid, or there is none.
  */
 export function openNote(note: string, trusted: readonly Verifier[]): Note {
@@ -114,12 +106,12 @@ export function openNote(note: string, trusted: readonly Verifier[]): Note {
   const verified = verifiedSignatures(text, signatures, trusted);
   if (verified.length === 0) {
     const [wanted, found] = [trusted, signatures].map((keys) => keys.map(({ name }) => name).join(', '));
-    throw new NoteError(`no signature by ${wanted} with the given key; it is signed by ${found}`);
+    throw new Error(`no signature by ${wanted} with the given key; it is signed by ${found}`);
   }
   return { text, verified };
 }
 
-/** The valid signatures of a text by trusted keys, one per key. Throws NoteError if one of them is invalid. */
+/** The valid signatures of a text by trusted keys, one per key. Throws if one of them is invalid. */
 export function verifiedSignatures(
   text: string,
   signatures: readonly Signature[],
@@ -129,7 +121,7 @@ export function verifiedSignatures(
   for (const signature of signatures) {
     const verifier = trusted.find(({ name, id }) => name === signature.name && id === signature.id);
     if (verifier === undefined || verified.has(verifier)) continue;
-    if (!verifier.verify(text, signature.bytes)) throw new NoteError(`the signature of ${verifier.name} is invalid`);
+    if (!verifier.verify(text, signature.bytes)) throw new Error(`the signature of ${verifier.name} is invalid`);
     verified.set(verifier, signature);
   }
   return [...verified.values()];

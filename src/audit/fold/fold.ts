@@ -19,15 +19,6 @@ const TABLES = `
   CREATE TABLE keys (owner TEXT, key TEXT, time INTEGER, PRIMARY KEY (owner, key)) STRICT, WITHOUT ROWID;
   BEGIN`;
 
-/** Options of a fold. */
-export interface FoldOptions {
-  /**
-   * Whether the fold tracks idempotency keys too, so that `misfit` finds every event that the decider would have
-   * refused.
-   */
-  readonly asksDecisions?: boolean;
-}
-
 /**
  * The fold of any number of events in bounded memory: the rest goes to a temporary file. Other work runs between
  * batches. Dispose of it to remove the file.
@@ -44,7 +35,11 @@ export class Fold implements Disposable {
   #position = 0;
   #misfit: Failure | undefined;
 
-  constructor({ asksDecisions = false }: FoldOptions = {}) {
+  /**
+   * `asksDecisions`: whether it tracks idempotency keys too, so that `misfit` finds every event that the decider would
+   * have refused.
+   */
+  constructor({ asksDecisions = false } = {}) {
     this.#asksDecisions = asksDecisions;
     const db = this.#db;
     db.exec(TABLES);
