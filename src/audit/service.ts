@@ -123,7 +123,8 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, signal: Abort
       yield message;
     }
   } catch (error) {
-    throw unavailable(error);
+    // A caller that has left is no fault of the store.
+    throw signal.aborted ? signal.reason : unavailable(error);
   }
 }
 

@@ -103,3 +103,14 @@ test('no method of any service streams a message to a token that has ended', asy
     await expect(messagesOf(stream, ended), stream[0]).rejects.toBe(over);
   }
 });
+
+test.each(['ListPlantsAsOf', 'GetHistory', 'VerifyLog'])(
+  '%s ends for the reason of a caller that leaves, and not as if the store could not be reached',
+  async (name) => {
+    const [, request, stream] = streams().find(([method]) => method === name)!;
+    const left = new Error('left');
+    const principal = { ...ALICE, scopes: new Set(['plants:audit']), validity: LASTING };
+    const messages = stream(request, { principal, signal: AbortSignal.abort(left) });
+    await expect(messages[Symbol.asyncIterator]().next()).rejects.toBe(left);
+  },
+);
