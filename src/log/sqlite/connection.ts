@@ -122,10 +122,10 @@ const ROLLBACK_FORMAT = 1;
  * locks of the process on it.
  */
 export function refuseForeignWal(path: string): void {
-  const names = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
-  if (names > 1)
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file?.isFile() && file.nlink > 1)
     throw new Error(
-      `${path} has ${names} names (hard links), and SQLite damages a database that is open under two of them: remove all names but one, or copy the file`,
+      `${path} has ${file.nlink} names (hard links), and SQLite damages a database that is open under two of them: remove all names but one, or copy the file`,
     );
   const wal = `${path}-wal`;
   const size = statSync(wal, { throwIfNoEntry: false })?.size ?? 0;
