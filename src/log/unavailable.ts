@@ -4,8 +4,16 @@ import { BrokenReadModelError, LostRecordError } from './store.ts';
 import { LogChangedError } from './tail/follower.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
+/**
+ * No checkpoint can be signed, because a file of the data directory cannot be used: the key, or the checkpoint that was
+ * signed last. Its message is for operators, and the same for as long as the cause is.
+ */
+export class CannotSignError extends Error {
+  override readonly name = 'CannotSignError';
+}
+
 /** States of what is stored: the instance tells of each when it finds it, and when it is over. */
-const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTreeError];
+const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTreeError, CannotSignError];
 
 /** Whether an error is that of a state of which the instance tells by itself, and need not with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);
@@ -28,5 +36,7 @@ function messageOf(error: unknown): string {
     return 'no checkpoint can be signed until the id of the log is restored; try again';
   if (error instanceof BrokenTreeError)
     return 'the stored log differs from what was signed, so no proof is possible; tell the operator';
+  if (error instanceof CannotSignError)
+    return 'this instance can sign no checkpoint now, because a file that it needs for that cannot be used; tell the operator';
   return 'the store cannot be reached now; try again';
 }

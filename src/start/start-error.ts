@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { resolve, sep } from 'node:path';
 import type { Config } from '../config.ts';
+import { CannotSignError } from '../log/unavailable.ts';
 
 /**
  * Listens, or rejects with an error that names the settings: that of the system names neither. `port` and `host`: the
@@ -55,7 +56,7 @@ async function isTaken(host: string, port: number): Promise<boolean> {
 
 /** The same error; one of the system about the data directory says that it is DATA_DIR. */
 export function aboutDataDirectory(error: unknown, dataDirectory: string): unknown {
-  const { path, code } = error as NodeJS.ErrnoException;
+  const { path, code } = (error instanceof CannotSignError ? error.cause : error) as NodeJS.ErrnoException;
   if (path === undefined) return error;
   const [at, folder] = [resolve(path), resolve(dataDirectory)];
   // What is missing in the folder is a file that the user named; the folder itself is there.

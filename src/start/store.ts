@@ -2,6 +2,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { repairReadModel } from '../audit/repair.ts';
 import type { Config } from '../config.ts';
+import { CLOSED_FOLDER, OTHERS, ROOT } from '../files.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/requirements.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
 import { refuseForeignWal } from '../log/sqlite/connection.ts';
@@ -14,7 +15,6 @@ import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { CLOSED_FOLDER, OTHERS, ROOT } from '../private-folder.ts';
 import { logGauges } from './gauges.ts';
 
 /**

@@ -4,7 +4,7 @@ import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Tree } from '../log/tree/tree.ts';
-import { unavailable } from '../log/unavailable.ts';
+import { CannotSignError, unavailable } from '../log/unavailable.ts';
 import { clearTimer, monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
@@ -20,6 +20,9 @@ const AGAIN = 5_000;
 /** What to do about a log that is not the one that was signed. */
 export const RESTORED =
   'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
+
+/** Errors that are told, and stop the signing until they are mended. */
+const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError];
 
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
@@ -48,8 +51,8 @@ export interface Signing {
 /** Dependencies of LogCheckpoints. */
 export interface CheckpointOptions extends Signing {
   /**
-   * Called with the reason when the log does not extend what was signed, so that nothing more is signed, and with
-   * undefined when it does again.
+   * Called with the reason when the log does not extend what was signed, or a file that signing needs cannot be used, so
+   * that nothing more is signed, and with undefined when something is signed again.
    */
   readonly onFault: (fault: Error | undefined) => void;
 }
@@ -96,7 +99,7 @@ export class LogCheckpoints implements Checkpoints {
       [this.#last, this.#lastBegan] = [next, began];
       this.#failed = undefined;
     } catch (error) {
-      if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
+      if (STOPS.some((kind) => error instanceof kind)) this.#tell(error as Error);
       // The store may be away when it tries again.
       if (this.#fault !== undefined) this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
       this.#failed = { error: unavailable(error), began };
@@ -128,7 +131,7 @@ export class LogCheckpoints implements Checkpoints {
 /**
  * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend `known`,
  * or what was kept. Returns `known` if the log has not grown. Rejects with BrokenTreeError for a log that does not extend
- * it.
+ * it, and with CannotSignError if the key or the kept checkpoint cannot be used.
  */
 export async function signNext(
   { head, tree, key, kept }: Signing,

@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
+import { wordsOf } from '../files.ts';
 import type { Store } from '../log/store.ts';
+import { CannotSignError } from '../log/unavailable.ts';
 import type { Signer } from '../tlog/note.ts';
 import { noteKey, noteSigner } from '../tlog/signer.ts';
 import { formatVerifierKey } from '../tlog/verifier-key.ts';
@@ -25,17 +27,20 @@ export interface LogKeySettings {
   readonly logOrigin: string | undefined;
 }
 
-/** Opens the key. Rejects if the store is unreachable or the key file is damaged. */
+/** Opens the key. Rejects if the store is unreachable, and with CannotSignError if the key file cannot be used. */
 export async function openLogKey(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<LogKey> {
   const { auditSigningKey, dataDirectory, logOrigin } = settings;
   const origin = logOrigin ?? `plantstore/${await store.logId()}`;
-  const privateKey =
-    auditSigningKey ??
-    (await ed25519KeyFile(
-      join(dataDirectory, AUDIT_KEY_FILE),
-      'existing checkpoints and receipts still need the old vkey',
-    ));
+  const privateKey = auditSigningKey ?? (await keyIn(join(dataDirectory, AUDIT_KEY_FILE)));
   return { signer: noteSigner(origin, privateKey), vkey: formatVerifierKey(noteKey(origin, privateKey)) };
+}
+
+async function keyIn(path: string): Promise<KeyObject> {
+  try {
+    return await ed25519KeyFile(path, 'existing checkpoints and receipts still need the old vkey');
+  } catch (error) {
+    throw new CannotSignError(`the signing key cannot be used: ${wordsOf(path, error)}`, { cause: error });
+  }
 }
 
 /** Opens the key on first use and keeps it. Retries after a failure. */

@@ -1,6 +1,8 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makePrivateFolder, syncFolder } from '../private-folder.ts';
+import { makePrivateFolder, readText, syncFolder, wordsOf } from '../files.ts';
+import { CannotSignError } from '../log/unavailable.ts';
 import { randomUUID } from '../time/host.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
@@ -32,9 +34,12 @@ export function openCheckpoint(note: string, vkey: string): Checkpoint {
 
 /** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
 export interface KeptCheckpoint {
-  /** What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. */
+  /**
+   * What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. Rejects with
+   * CannotSignError if it cannot be read.
+   */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
-  /** Keeps a checkpoint in place of the one before. Rejects if it cannot. */
+  /** Keeps a checkpoint in place of the one before. Rejects with CannotSignError if it cannot. */
   write(checkpoint: SignedCheckpoint): Promise<void>;
 }
 
@@ -62,7 +67,7 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
       await syncFolder(dirname(path));
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {});
-      throw new Error(`the checkpoint cannot be stored, so it is not signed: ${(error as Error).message}`, {
+      throw new CannotSignError(`the checkpoint cannot be stored, so it is not signed: ${wordsOf(path, error)}`, {
         cause: error,
       });
     }
@@ -71,11 +76,13 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
 
 /**
  * The checkpoint in a file; why it is not one of the log and key of the vkey, in words for operators; undefined if there
- * is no file.
+ * is no file. Rejects with CannotSignError if it cannot be read.
  */
 export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
-  const note = await readFile(path, 'utf8').catch(missing);
-  if (note === undefined) return undefined;
+  if (!existsSync(path)) return undefined;
+  const note = await readText(path).catch((error) => {
+    throw new CannotSignError(`the last checkpoint cannot be read: ${wordsOf(path, error)}`, { cause: error });
+  });
   try {
     return { ...openCheckpoint(note, vkey), note };
   } catch (error) {
@@ -96,8 +103,4 @@ function whyNot(note: string, vkey: string, fault: Error): string {
   } catch {
     return damaged;
   }
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { counted } from '../counted.ts';
-import { makePrivateFolder } from '../private-folder.ts';
+import { makePrivateFolder } from '../files.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sameHash } from '../tlog/hash.ts';
 import { formatSignature, openNote, parseNote, type Signer, signatureOf, verifierOf } from '../tlog/note.ts';

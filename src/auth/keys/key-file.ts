@@ -1,7 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makePrivateFolder, syncFolder } from '../../private-folder.ts';
+import { makePrivateFolder, readText, syncFolder } from '../../files.ts';
 
 /**
  * The Ed25519 private key in a file (PKCS #8, PEM). Generates it on first use, readable only by its owner. Concurrent
@@ -9,14 +10,22 @@ import { makePrivateFolder, syncFolder } from '../../private-folder.ts';
  * effect of deleting it.
  */
 export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObject> {
-  const pem = (await readIfThere(path)) ?? (await create(path));
-  try {
-    const key = createPrivateKey(pem);
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {}
+  const pem = existsSync(path) ? await readText(path) : await create(path);
+  const key = ed25519KeyOf(pem);
+  if (key !== undefined) return key;
   throw new Error(
     `${path} is damaged: it is not an Ed25519 private key; restore it, or delete it to generate a new key (${loss})`,
   );
+}
+
+/** The Ed25519 private key in a PEM text. Undefined if there is none. */
+export function ed25519KeyOf(pem: string): KeyObject | undefined {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function create(path: string): Promise<string> {
@@ -31,17 +40,8 @@ async function create(path: string): Promise<string> {
     return pem;
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
-    return await readFile(path, 'utf8');
+    return await readText(path);
   } finally {
     await rm(draft, { force: true });
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw thrown;
   }
 }

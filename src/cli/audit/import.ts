@@ -1,8 +1,8 @@
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
+import { readPieces } from '../../files.ts';
 import { Finisher } from '../../log/erasure/finisher.ts';
 import { Progress, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
@@ -32,8 +32,8 @@ Examples:
         const { decodeExport } = await import('../../audit/formats/formats.ts');
         // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await withProgress(checkImport(decodeExport(createReadStream(file))));
-        await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
+        if (isFile) await withProgress(checkImport(decodeExport(readPieces(file))));
+        await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : readPieces(file))));
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, storeConfig().kafka !== undefined);
         await finisher.finish();

@@ -1,10 +1,10 @@
-import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
 import { counted } from '../../counted.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { setFields } from '../../domain/plant.ts';
+import { readPieces } from '../../files.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { eventAt } from '../../log/whole-range.ts';
@@ -52,7 +52,7 @@ const MAX_RECEIPT = 1_000_000;
 
 async function receiptIn(file: string): Promise<string> {
   // `end` is inclusive: one byte more than a receipt may have, however long the file is.
-  const receipt = await buffer(createReadStream(file, { end: MAX_RECEIPT }));
+  const receipt = await buffer(readPieces(file, MAX_RECEIPT));
   if (receipt.length > MAX_RECEIPT)
     throw new Error(`${file} is not a receipt: it has more than ${MAX_RECEIPT.toLocaleString('en')} bytes`);
   return receipt.toString();

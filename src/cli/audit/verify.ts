@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { repairReadModel } from '../../audit/repair.ts';
 import { damagedVerdict, type Verdict, verdictJson, verdictText, verifyLog } from '../../audit/verify.ts';
+import { readText } from '../../files.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
@@ -70,7 +70,7 @@ function onDamage(error: unknown): Verdict {
 }
 
 async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {
-  const note = await readFile(file, 'utf8');
+  const note = await readText(file);
   const vkey = key ?? (await openLogKey(storeConfig(), store)).vkey;
   try {
     return openCheckpoint(note, vkey);

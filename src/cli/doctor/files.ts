@@ -1,10 +1,10 @@
-import { createPrivateKey } from 'node:crypto';
-import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
+import { access, constants, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
+import { ed25519KeyOf } from '../../auth/keys/key-file.ts';
 import type { Config } from '../../config.ts';
+import { CLOSED_FOLDER, OTHERS, ROOT, readText } from '../../files.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
-import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { readCertificates, refusalAsClient } from '../../transport/grpc/certificates.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -77,8 +77,7 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
 async function keyFile(subject: string, path: string): Promise<Finding[]> {
   if ((await statOf(path)) === undefined) return [ok(subject, `${path} will be generated on first use`)];
   try {
-    const { asymmetricKeyType } = createPrivateKey(await readFile(path, 'utf8'));
-    if (asymmetricKeyType !== 'ed25519') throw new Error('it is not an Ed25519 key');
+    if (ed25519KeyOf(await readText(path)) === undefined) throw new Error('it is not an Ed25519 private key');
   } catch (error) {
     return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; restore the key from a backup`)];
   }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { makePrivateFolder } from '../../private-folder.ts';
+import { makePrivateFolder } from '../../files.ts';
 
 /**
  * Milliseconds to wait for a lock of another process or thread. A reader holds one briefly when it starts or ends. Short,

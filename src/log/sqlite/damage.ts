@@ -28,7 +28,8 @@ export function naming<T>(path: string, work: () => T): T {
 }
 
 /**
- * The same error; one of SQLite names the file, and says who holds it, or that the disk is full, if that is the cause.
+ * The same error; one of SQLite names the file, and says who holds it, that the disk is full, or which rights are needed,
+ * if that is the cause.
  */
 export function aboutFile(path: string, error: unknown): unknown {
   const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { readonly errcode?: number };
@@ -36,6 +37,9 @@ export function aboutFile(path: string, error: unknown): unknown {
     ? new Error(`${path}${wordsFor(path, errcode, message)}`, { cause: error })
     : error;
 }
+
+/** This user may not write to the database (SQLITE_READONLY), or not open it or a file beside it (SQLITE_CANTOPEN). */
+const NO_RIGHTS = [8, 14];
 
 /** A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE). */
 const FULL = [...NOT_WRITTEN, 4_874];
@@ -45,6 +49,8 @@ function wordsFor(path: string, errcode: number, message: string): string {
     return ` is in use by ${holdersOf(path)}: end that, or wait for its end, and try again`;
   if (FULL.includes(errcode))
     return ` cannot be used, because its disk is full or broken (${message}): free some space, and try again`;
+  if (NO_RIGHTS.includes(errcode & 0xff))
+    return ` cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`;
   return `: ${message}`;
 }
 

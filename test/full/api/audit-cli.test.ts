@@ -246,6 +246,16 @@ test.each([
   expect(stderr).toBe('plantstore: no-such-file: no such file or directory\n');
 });
 
+test.each([['verify', '--checkpoint'], ['import'], ['check-receipt', '--key', 'any+00000000+AQ==']])(
+  'a folder in the place of a file is named: audit %s',
+  async (...args) => {
+    await some();
+    const { code, stdout, stderr } = await audit(...args, data);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(`plantstore: ${data} is a folder, and not a file\n`);
+  },
+);
+
 test.each(['verify', 'list', 'rebuild'])('audit %s makes no store where there is none', async (command) => {
   const { code, stderr } = await audit(command);
   expect(code).toBe(1);

@@ -14,19 +14,22 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const EMPTY = temporaryDirectory(afterAll);
 
+const UNABLE_TO_OPEN =
+  ' cannot be used (unable to open database file): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files';
+
 describe('an error of SQLite names the file', () => {
   const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
   const temporary = () => mkdtempSync(join(EMPTY, 'files-'));
 
   test.each([
-    ['plantstore.sqlite', ['audit', 'head'], 'disk I/O error'],
-    ['plantstore.sqlite', ['serve'], 'disk I/O error'],
-    ['plantstore.lock', ['serve'], 'unable to open database file'],
+    ['plantstore.sqlite', ['audit', 'head'], ': disk I/O error'],
+    ['plantstore.sqlite', ['serve'], ': disk I/O error'],
+    ['plantstore.lock', ['serve'], UNABLE_TO_OPEN],
   ])('%s that is a folder, in the way of %j', async (name, command, said) => {
     const DATA_DIR = temporary();
     mkdirSync(join(DATA_DIR, name));
     const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: `plantstore: ${join(DATA_DIR, name)}: ${said}\n` });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `plantstore: ${join(DATA_DIR, name)}${said}\n` });
   });
 
   test('a page of the log that is damaged, which only a read of it finds', async () => {
@@ -56,7 +59,7 @@ describe('an error of SQLite names the file', () => {
       ...['witness', '--state', state, '--key', join(state, 'key.pem'), '--name', 'witness.example', '--log', vkey],
     ]);
     expect(code).toBe(1);
-    expect(stderr).toContain(`plantstore: ${join(state, 'witness.sqlite')}: unable to open database file`);
+    expect(stderr).toContain(`plantstore: ${join(state, 'witness.sqlite')}${UNABLE_TO_OPEN}`);
   });
 });
 

@@ -192,6 +192,16 @@ test.each([
   );
 });
 
+test.each([
+  ['a database that may only be read', 1_032, 'attempt to write a readonly database'],
+  ['a folder that may only be read', 14, 'unable to open database file'],
+])('%s', (_, errcode, message) => {
+  const error = Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR', errcode });
+  expect(String(aboutFile('/data/plantstore.sqlite', error))).toBe(
+    `Error: /data/plantstore.sqlite cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`,
+  );
+});
+
 test('a MongoDB that is not there', async () => {
   const { message } = await failureOf(['audit', 'head'], { MONGODB_URI: `mongodb://127.0.0.1:9/plants` });
   expect(message).toMatch(/^plantstore: no primary of MONGODB_URI can be reached: 127\.0\.0\.1:9 does not answer \(/);

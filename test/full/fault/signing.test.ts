@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
@@ -108,6 +108,56 @@ test('with a node that was changed nothing is signed until a repair, which the i
   await signs(service, 1_101);
   expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
 }, 120_000);
+
+test.each([
+  [
+    'a key that is damaged',
+    'audit-key.pem',
+    (path: string) => writeFileSync(path, 'junk', { mode: 0o600 }),
+    'the signing key cannot be used: audit-key.pem is damaged: it is not an Ed25519 private key; restore it, or delete it to generate a new key (existing checkpoints and receipts still need the old vkey)',
+  ],
+  [
+    'a folder in the place of the key',
+    'audit-key.pem',
+    (path: string) => mkdirSync(path),
+    'the signing key cannot be used: audit-key.pem is a folder, and not a file',
+  ],
+  [
+    'a folder in the place of the last checkpoint',
+    'last-checkpoint.txt',
+    (path: string) => mkdirSync(path),
+    'the last checkpoint cannot be read: last-checkpoint.txt is a folder, and not a file',
+  ],
+])('%s stops the signing, is told once, and is told of when it is over', async (_, name, damage, why) => {
+  const DATA_DIR = directory();
+  const store = openSqlite(DATA_DIR);
+  await fill(store, 300, 'alice');
+  await store.close();
+  const before = await startLocalService({ DATA_DIR });
+  await signs(before, 300);
+  await before.stop();
+  const path = join(DATA_DIR, name);
+  renameSync(path, `${path}.whole`);
+  damage(path);
+
+  await using service = await startLocalService({ DATA_DIR });
+  const message = why.replace(name, path);
+  await expectStopped(service, message, 2_000);
+  expect(expectError(await client(service.url)('GET', '/log/checkpoint'), 503, 14)).toBe(
+    'this instance can sign no checkpoint now, because a file that it needs for that cannot be used; tell the operator',
+  );
+  expect(await command(['audit', 'checkpoint'], { DATA_DIR })).toMatchObject({
+    code: 1,
+    stderr: `plantstore: ${message}\n`,
+  });
+  rmSync(path, { recursive: true });
+  renameSync(`${path}.whole`, path);
+  await expect.poll(() => state(service)).toEqual(well);
+  await signs(service, 301);
+  expect(service.logs.filter(({ msg }) => msg === TOLD)).toMatchObject([
+    { level: 'error', err: { message: expect.stringContaining(message) } },
+  ]);
+});
 
 /** A data directory whose log had 300 events at its backup, was signed with so many more, and was restored then. */
 async function restored(more: number): Promise<string> {
