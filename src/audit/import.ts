@@ -63,7 +63,7 @@ async function append(store: Store, events: readonly LoggedEvent[]): Promise<voi
     throw new Error(
       'another process writes to the store; stop the service that uses it, and import into an empty store',
     );
-  await project(store, events);
+  await project(store, { written: events });
 }
 
 /**

@@ -1,14 +1,20 @@
 import type { LoggedEvent } from '../log/event/event.ts';
-import { BrokenReadModelError, type Store } from '../log/store.ts';
+import { BrokenReadModelError, type Changes, type Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
-/**
- * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile.
- * `written`: the last events of the log, if the caller has them. They are not read again.
- */
-export async function project(store: Store, written: readonly LoggedEvent[] = []): Promise<number> {
+/** What the caller of `project` knows. */
+export interface Projection {
+  /** The last events of the log, if the caller has them. They are not read again. */
+  readonly written?: readonly LoggedEvent[];
+  /** What the events of a step change. */
+  readonly changes?: (step: readonly LoggedEvent[]) => Changes | Promise<Changes>;
+}
+
+/** Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. */
+export async function project(store: Store, known: Projection = {}): Promise<number> {
+  const { written = [], changes = changesOf } = known;
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of written[0]?.position === from + 1 ? [written] : intactRange(store, from))
@@ -18,8 +24,8 @@ export async function project(store: Store, written: readonly LoggedEvent[] = []
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changesOf(step), nodes)))
-        return project(store);
+      if (!(await removeRows(store, step)) || !(await store.advance(from, to, await changes(step), nodes)))
+        return project(store, { changes });
       from = to;
     }
   return from;

@@ -1,8 +1,11 @@
+import { keyOf } from '../domain/events.ts';
+import { keyString, type PlantKey } from '../domain/plant.ts';
 import { headAfterIntact } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head } from '../log/event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
+import { changesOf } from '../log/view/projector.ts';
 import { randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
@@ -52,10 +55,28 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   // What the read model moves over is verified too: no start looks before the checkpoint.
   for await (const _ of log.foldTo((await store.head()).position)) await lease.has();
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
-  const end = await project(store);
+  const end = await project(store, { changes: (step) => fittingChanges(store, step) });
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
   yield { position: end, end };
+}
+
+/**
+ * What a step of events changes in rows that are right. Not every event fits them: one that was decided on wrong rows,
+ * before they were repaired, may add a plant that is there, or delete one that is not.
+ */
+async function fittingChanges(store: Store, step: readonly LoggedEvent[]): Promise<Changes> {
+  const changes = changesOf(step);
+  const keys = keysIn(step);
+  if (keys.length === 0) return changes;
+  const { rows } = await store.get(keys);
+  return { ...changes, deletes: keys.filter((_, index) => rows[index] !== undefined) };
+}
+
+/** The keys of all plants that events are about. */
+function keysIn(events: readonly LoggedEvent[]): PlantKey[] {
+  const keys = events.map(plantEventOf).flatMap((event) => (event === undefined ? [] : [keyOf(event)]));
+  return [...new Map(keys.map((key) => [keyString(key.owner, key.id), key])).values()];
 }
 
 function leaseOf(store: Store): Lease {

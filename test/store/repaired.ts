@@ -354,6 +354,25 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     }, 60_000);
 
+    test('events that were decided on damaged rows, and come after the checkpoint, keep no repair from its end', async () => {
+      const opened = await damaged(async (database) => {
+        await database.removePlant('alice', 7n);
+        await database.putPlant(weed('zoe', 1n));
+      });
+      await opened.damage();
+      // With these rows, both are allowed. An instance that was frozen meanwhile appends them after a first repair, too.
+      const wrong = [added('alice', 7n), added('alice', 601n), deleted('zoe', 1n), added('zoe', 2n)];
+      for (const isRepaired of [false, true]) {
+        if (isRepaired) await repair(opened.store);
+        await append(opened.store, ...wrong);
+        await repair(opened.store);
+        expect(await opened.store.checkpoint()).toBe((await opened.store.head()).position);
+        const { places } = await verdictOf(opened.store);
+        expect(places).toEqual({ decisions: EVENTS + 1 });
+      }
+      await opened.cleanup();
+    }, 60_000);
+
     test('projectors that cannot go on, of a log that never rests, let it have its turn', async () => {
       const opened = await damaged((database) => database.putPlant(weed('bob', 50n)));
       const log = await openLog(await opened.second(), quiet);

@@ -239,7 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a repair leaves the read model where it stood',
     file: 'audit/repair.ts',
-    from: `const end = await project(store);`,
+    from: `const end = await project(store, { changes: (step) => fittingChanges(store, step) });`,
     to: `const end = log.position;`,
   },
   {
