@@ -25,7 +25,6 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/time/host.ts': 'the machine itself: what asks it is in this list too',
   'src/transparency/cosigned-checkpoints.ts': 'a metric says when it was',
   'src/transport/grpc/served-call.ts': 'grpc-js gives the deadline of a call as a time of day',
-  'src/transport/grpc/observe.ts': 'grpc-js gives the deadline of a call as a time of day',
 };
 
 test('nothing but what is a time of day is measured by the clock that can be set', () => {

@@ -52,12 +52,12 @@ export class ObservedCall {
   }
 
   /**
-   * Reports the call. `deadline`: the client's, in milliseconds since 1970. A call has no code when its client gave it
-   * up, or when grpc-js refused it before its message was complete. It counts as CANCELLED or DEADLINE_EXCEEDED.
+   * Reports the call. `isLate`: its deadline is over. A call has no code when its client gave it up, or when grpc-js
+   * refused it before its message was complete. It counts as CANCELLED or DEADLINE_EXCEEDED.
    */
-  ended(deadline: number): void {
+  ended(isLate: boolean): void {
     if (this.#observer === undefined) return;
-    const code = this.code ?? (deadline <= Date.now() ? Status.DEADLINE_EXCEEDED : Status.CANCELLED);
+    const code = this.code ?? (isLate ? Status.DEADLINE_EXCEEDED : Status.CANCELLED);
     const status = codeName(code);
     this.#span?.end({ protocol: 'grpc', status });
     this.#observer.ended({

@@ -237,7 +237,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   onCancel(): void {
     clearTimeout(this.#timer);
     this.beginStream();
-    this.observed.ended(Number(this.#next.getDeadline()));
+    this.observed.ended(isPastDeadline(this.#next));
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
@@ -344,6 +344,16 @@ type BaseCall = Parameters<ServerInterceptor>[1];
 /** The stream of a call: a private member of the library. Tests show that these uses take effect. */
 export const streamOf = (call: BaseCall): ServerHttp2Stream =>
   (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
+
+/**
+ * Whether the deadline of a call is over: by the clock, or because grpc-js has ended the call for it. The timer of grpc-js
+ * is ahead of the clock by as long as the event loop had taken when it got the call.
+ */
+function isPastDeadline(call: BaseCall): boolean {
+  const { sentHeaders, sentTrailers } = streamOf(call);
+  const sent = Number(sentTrailers?.['grpc-status'] ?? sentHeaders?.['grpc-status']);
+  return sent === Status.DEADLINE_EXCEEDED || Number(call.getDeadline()) <= Date.now();
+}
 
 /**
  * Tells a client that has its status but has not ended its request to stop sending (RST_STREAM with NO_ERROR: RFC 9113,
