@@ -92,9 +92,8 @@ export async function start(
     observer: telemetry.requests,
   });
   registerPlants(app, plants, authenticate);
-  const reporting = { health, telemetry, admission, log, watches, publication, cosigned: transparency.cosigned };
   registerConsole(app, config);
-  registerInstance(app, { authenticate, scopes, report: () => instanceReport(reporting) });
+  registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, metrics) });
   if (config.publicLog) registerTransparencyLog(app, { ...transparency, log, proofs });
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const instances = instancesOf(config, logger, telemetry, tracing, log);

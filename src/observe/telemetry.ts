@@ -34,7 +34,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   const authentication = authMetrics(metrics);
   const writeDecision = decisionLog(logger, owners);
   const store = new StoreState(metrics);
-  let endedRequests = 0;
   const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
   const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
   // Logged once, because callers can request the damaged part repeatedly.
@@ -49,7 +48,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   const requests: RequestObserver = {
     tracing,
     ended(request) {
-      endedRequests++;
       const cause = request.failure?.cause;
       if (cause instanceof BrokenChainError) logBroken(cause);
       // A wrong node stops signing, and a repair corrects it. If the nodes are right, the event itself is wrong.
@@ -67,10 +65,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   };
   return {
     ...{ metrics, store, requests, log, forwarding },
-    /** Ended requests, over all protocols. */
-    get endedRequests() {
-      return endedRequests;
-    },
     /**
      * A verification has ended. `broken`: the stored log is not what was written. `doubts`: otherwise, the questions that
      * it did not answer with yes.

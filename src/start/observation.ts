@@ -1,18 +1,14 @@
 import type { Config } from '../config.ts';
-import type { EventLog } from '../log/log.ts';
 import type { OpenedLog } from '../log/open.ts';
 import { startAdminServer } from '../observe/admin.ts';
 import type { Health } from '../observe/health.ts';
 import type { LogOutput } from '../observe/log-output.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { OwnerHashes } from '../observe/request-log.ts';
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { VERSION } from '../observe/version.ts';
-import type { Watches } from '../plants/watch/watches.ts';
-import type { PublisherThread } from '../publisher/thread.ts';
-import type { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
-import type { Admission } from '../transport/admission/admission.ts';
 import { lineGauges } from './gauges.ts';
 import { listening } from './start-error.ts';
 
@@ -72,42 +68,15 @@ export async function followOwnerKey(
   await read();
 }
 
-/** The parts of an instance that report. */
-export interface ReportingParts {
-  readonly health: Health;
-  readonly telemetry: { readonly endedRequests: number };
-  readonly admission: Admission;
-  readonly log: EventLog;
-  readonly watches: Watches;
-  readonly publication: PublisherThread | undefined;
-  readonly cosigned: CosignedCheckpoints | undefined;
-}
-
-const MICROSECONDS = 1_000_000;
-
 /**
- * The state of an instance, for people, without access to the store. A member is undefined if its part is off. `time`:
- * milliseconds since the instance started; compute rates from the difference of two reports.
+ * The state of an instance, for people, without access to the store. `time`: milliseconds since the instance started;
+ * compute rates from the difference of two reports.
  */
-export function instanceReport(parts: ReportingParts) {
-  const { health, telemetry, admission, log, watches, publication, cosigned } = parts;
-  const { user, system } = process.cpuUsage();
-  const { inFlight, waiting, held } = admission;
-  return {
-    version: VERSION,
-    node: process.version,
-    time: performance.now(),
-    status: health.status,
-    dependencies: health.dependencies(),
-    process: {
-      memoryBytes: process.memoryUsage.rss(),
-      cpuSeconds: (user + system) / MICROSECONDS,
-    },
-    requests: { inFlight, waiting, held, ended: telemetry.endedRequests },
-    log: log.status,
-    listCache: log.listCache,
-    watches: watches.statistics,
-    publication: publication?.stats(),
-    cosigning: cosigned?.status,
-  };
-}
+export const instanceReport = async (health: Health, metrics: Metrics) => ({
+  version: VERSION,
+  node: process.version,
+  time: performance.now(),
+  status: health.status,
+  dependencies: health.dependencies(),
+  metrics: await metrics.values(),
+});

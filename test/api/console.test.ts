@@ -108,10 +108,16 @@ test('auditors alone are told how the instance stands', async () => {
   expect(JSON.parse(text)).toMatchObject({
     status: 'ready',
     dependencies: [{ name: 'store', ready: true }, { name: 'issuer' }, { name: 'rest' }],
-    log: { head: 0, checkpoint: 0, pending: 0 },
-    requests: { inFlight: 1, ended: expect.any(Number) },
+    metrics: {
+      plantstore_log_head_position: 0,
+      plantstore_commands_pending: 0,
+      plantstore_requests_in_flight: 1,
+      plantstore_request_duration_seconds_count: expect.any(Number),
+      process_cpu_seconds_total: expect.any(Number),
+    },
   });
-  expect(text).not.toContain('publication');
+  expect(text).not.toContain('publisher_lag');
+  expect(text).not.toContain('bucket');
 });
 
 test('where it is not built it says so, and once it is built it is there', async () => {

@@ -92,8 +92,8 @@ test('what was replaced between two moments is removed and added', () => {
 });
 
 test('rates are of one process: a report of the one before counts for none', () => {
-  const report = (time: number, ended: number) => ({ time, requests: { ended } }) as unknown as Report;
-  const rate = (next: Report, before?: Report) => rateOf(next, before, ({ requests }) => requests.ended);
+  const report = (time: number, ended: number) => ({ time, metrics: { ended } }) as unknown as Report;
+  const rate = (next: Report, before?: Report) => rateOf(next, before, 'ended');
   expect(rate(report(4_000, 30), report(2_000, 10))).toBe(10);
   expect(rate(report(100, 0), report(4_000, 30))).toBeUndefined();
   expect(rate(report(100, 0))).toBeUndefined();

@@ -3,20 +3,17 @@ import { counted } from '../numbers.ts';
 import { Fact } from '../ui/fact.tsx';
 import { type Report, rateOf } from './report.ts';
 
-const ROLES = {
-  writer: 'This instance writes',
-  forwards: 'Another instance writes; this one forwards to it',
-  alone: 'This instance writes by itself: it cannot reach the writer',
-};
-
 /** The state of an instance, part by part. A part that is off has no card. `before`: the report before, for rates. */
 export function Cards({ report, before }: { readonly report: Report; readonly before: Report | undefined }) {
-  const { log, listCache, watches, publication, cosigning, requests, process } = report;
-  const lists = listCache && listCache.hits + listCache.misses;
-  const since = (count: (of: Report) => number, format: (value: number) => string): string | undefined => {
-    const value = rateOf(report, before, count);
-    return value === undefined ? undefined : format(value);
-  };
+  const metric = (name: string): number | undefined => report.metrics[`plantstore_${name}`];
+  const shown = (name: string, format = integer): string | undefined => formatted(metric(name), format);
+  const since = (name: string, format: (value: number) => string): string | undefined =>
+    formatted(rateOf(report, before, name), format);
+  const publication = report.dependencies.find(({ name }) => name === 'kafka');
+  const lag = metric('publisher_lag_events');
+  const cosigned = metric('cosigned_checkpoint_events');
+  const hits = metric('list_cache_hits_total') ?? 0;
+  const lists = hits + (metric('list_cache_misses_total') ?? 0);
   return (
     <div class="cards">
       <Card title="Needs">
@@ -29,62 +26,61 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
           </Fact>
         ))}
       </Card>
-      {log !== undefined && (
-        <Card title="Log">
-          <Fact name="Writer">{log.role === undefined ? 'This instance, the only one' : ROLES[log.role]}</Fact>
-          <Fact name="Head">{integer(log.head)}</Fact>
-          <Fact name="Events">{since((of) => of.log?.head ?? 0, rate)}</Fact>
-          <Fact name="Read model at">
-            {integer(log.checkpoint)}, {integer(log.head - log.checkpoint)} behind
-          </Fact>
-          <Fact name="In memory">
-            {counted(log.tail.events, 'event')}, {size(log.tail.bytes)}
-          </Fact>
-          <Fact name="Commands waiting">{integer(log.pending)}</Fact>
-          {log.erasures.count > 0 && <Fact name="Erasures under way">{integer(log.erasures.count)}</Fact>}
-        </Card>
-      )}
+      <Card title="Log">
+        <Fact name="Writer">{roleOf(metric('writer'), metric('forwarding'))}</Fact>
+        <Fact name="Head">{shown('log_head_position')}</Fact>
+        <Fact name="Events">{since('plantstore_log_head_position', rate)}</Fact>
+        <Fact name="Read model at">
+          {shown('read_model_position')}, {shown('projector_lag_events')} behind
+        </Fact>
+        <Fact name="In memory">
+          {counted(metric('tail_events') ?? 0, 'event')}, {shown('tail_bytes', size)}
+        </Fact>
+        <Fact name="Commands waiting">{shown('commands_pending')}</Fact>
+        <Fact name="Erasures under way">{metric('erasures_pending') ? shown('erasures_pending') : undefined}</Fact>
+      </Card>
       <Card title="Kafka">
-        {publication === undefined ? (
-          <Fact name="Publication">off</Fact>
-        ) : (
-          <>
-            <Fact name="Publication">{publication.state}</Fact>
-            {publication.lagEvents !== undefined && (
-              <Fact name="Behind">
-                {counted(publication.lagEvents, 'event')}, {integer(publication.lagSeconds ?? 0)} s
-              </Fact>
-            )}
-          </>
+        <Fact name="Publication">{publication === undefined ? 'off' : publication.degraded ? 'degraded' : 'on'}</Fact>
+        {lag !== undefined && (
+          <Fact name="Behind">
+            {counted(lag, 'event')}, {shown('publisher_lag_seconds')} s
+          </Fact>
         )}
-        {cosigning !== undefined && (
-          <Fact name="Cosigned">{cosigning.size === undefined ? 'nothing yet' : counted(cosigning.size, 'event')}</Fact>
+        {metric('cosigned_checkpoint_age_seconds') !== undefined && (
+          <Fact name="Cosigned">{cosigned === undefined ? 'nothing yet' : counted(cosigned, 'event')}</Fact>
         )}
       </Card>
       <Card title="Requests">
-        <Fact name="Answered">{since((of) => of.requests.ended, rate)}</Fact>
-        <Fact name="In flight">{integer(requests.inFlight)}</Fact>
-        <Fact name="Waiting">{integer(requests.waiting)}</Fact>
-        <Fact name="Held">{size(requests.held)}</Fact>
-        {watches !== undefined && <Fact name="Live streams">{integer(watches.open)}</Fact>}
+        <Fact name="Answered">{since('plantstore_request_duration_seconds_count', rate)}</Fact>
+        <Fact name="In flight">{shown('requests_in_flight')}</Fact>
+        <Fact name="Waiting">{shown('requests_waiting')}</Fact>
+        <Fact name="Held">{shown('requests_held_bytes', size)}</Fact>
+        <Fact name="Live streams">{shown('watches')}</Fact>
       </Card>
-      {listCache !== undefined && (
-        <Card title="List cache">
-          <Fact name="Answered from memory">{lists ? percent(listCache.hits / lists) : 'no list yet'}</Fact>
-          <Fact name="Lists held">
-            {integer(listCache.entries)}, {size(listCache.bytes)}
-          </Fact>
-        </Card>
-      )}
+      <Card title="List cache">
+        <Fact name="Answered from memory">{lists > 0 ? percent(hits / lists) : 'no list yet'}</Fact>
+        <Fact name="Lists held">
+          {shown('list_cache_entries')}, {shown('list_cache_bytes', size)}
+        </Fact>
+      </Card>
       <Card title="Process">
         <Fact name="Version">{report.version}</Fact>
         <Fact name="Node.js">{report.node}</Fact>
         <Fact name="Up">{uptime(report.time / 1000)}</Fact>
-        <Fact name="CPU">{since((of) => of.process.cpuSeconds, percent)}</Fact>
-        <Fact name="Memory">{size(process.memoryBytes)}</Fact>
+        <Fact name="CPU">{since('process_cpu_seconds_total', percent)}</Fact>
+        <Fact name="Memory">{formatted(report.metrics.process_resident_memory_bytes, size)}</Fact>
       </Card>
     </div>
   );
+}
+
+/** What an instance does for commands. An instance that is alone with its log has neither metric. */
+function roleOf(writer: number | undefined, forwarding: number | undefined): string {
+  if (writer === undefined) return 'This instance, the only one';
+  if (writer === 1) return 'This instance writes';
+  return forwarding === 1
+    ? 'Another instance writes; this one forwards to it'
+    : 'This instance writes by itself: it cannot reach the writer';
 }
 
 function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
@@ -95,6 +91,9 @@ function Card({ title, children }: { readonly title: string; readonly children: 
     </section>
   );
 }
+
+const formatted = (value: number | undefined, format: (value: number) => string): string | undefined =>
+  value === undefined ? undefined : format(value);
 
 /** A whole number. */
 const integer = (value: number): string => Math.round(value).toLocaleString('en');

@@ -1,4 +1,4 @@
-/** The state of an instance, from `/console/instance`. A missing member does not exist, or not yet. */
+/** The state of an instance, from `/console/instance`. */
 export interface Report {
   readonly version: string;
   readonly node: string;
@@ -11,38 +11,16 @@ export interface Report {
     readonly degraded?: boolean;
     readonly detail?: string;
   }[];
-  readonly process: { readonly memoryBytes: number; readonly cpuSeconds: number };
-  readonly requests: {
-    readonly inFlight: number;
-    readonly waiting: number;
-    /** Bytes that requests under way hold. */
-    readonly held: number;
-    readonly ended: number;
-  };
-  readonly log?: {
-    readonly head: number;
-    readonly checkpoint: number;
-    readonly pending: number;
-    readonly tail: { readonly events: number; readonly bytes: number };
-    readonly erasures: { readonly count: number };
-    readonly role?: 'writer' | 'forwards' | 'alone';
-  };
-  readonly listCache?: {
-    readonly hits: number;
-    readonly misses: number;
-    readonly entries: number;
-    readonly bytes: number;
-  };
-  readonly watches?: { readonly open: number };
-  readonly publication?: { readonly state: string; readonly lagEvents?: number; readonly lagSeconds?: number };
-  readonly cosigning?: { readonly size?: number };
+  /** The values of the metrics by their names (docs/operations.md). One without a value is missing. */
+  readonly metrics: Readonly<Record<string, number>>;
 }
 
 /**
- * The increase of a count per second between two reports. Undefined without an earlier one of the same process, whose
+ * The increase of a metric per second between two reports. Undefined without an earlier one of the same process, whose
  * time begins at its start.
  */
-export function rateOf(report: Report, before: Report | undefined, count: (of: Report) => number): number | undefined {
+export function rateOf(report: Report, before: Report | undefined, metric: string): number | undefined {
   if (before === undefined || before.time >= report.time) return undefined;
-  return (count(report) - count(before)) / ((report.time - before.time) / 1000);
+  const increase = (report.metrics[metric] ?? 0) - (before.metrics[metric] ?? 0);
+  return increase / ((report.time - before.time) / 1000);
 }

@@ -67,10 +67,28 @@ export class Metrics {
     new Gauge({ name, help, labelNames: Object.keys(labels), registers: [this.#registry] }).set(labels, 1);
   }
 
+  /**
+   * The value of each metric by its name: the sum over its labels. Of a histogram, that of its `_count` and its `_sum`. A
+   * metric without a sample has none.
+   */
+  async values(): Promise<Readonly<Record<string, number>>> {
+    const values: Record<string, number> = {};
+    for (const { name, values: samples } of await this.#registry.getMetricsAsJSON())
+      for (const { value, metricName = name } of samples as Sample[])
+        if (!metricName.endsWith('_bucket')) values[metricName] = (values[metricName] ?? 0) + value;
+    return values;
+  }
+
   /** All metrics in the text format of Prometheus, and its content type. */
   async scrape(): Promise<{ readonly type: string; readonly text: string }> {
     return { type: this.#registry.contentType, text: await this.#registry.metrics() };
   }
+}
+
+/** A sample of a metric. Those of a histogram have names of their own. */
+interface Sample {
+  readonly value: number;
+  readonly metricName?: string;
 }
 
 const sampled = <Metric extends Gauge | Counter>(

@@ -98,7 +98,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
 export interface InstanceOptions {
   readonly authenticate: Authenticate;
   readonly scopes: ScopePolicy;
-  readonly report: () => object;
+  readonly report: () => Promise<object>;
 }
 
 /**
@@ -106,9 +106,12 @@ export interface InstanceOptions {
  * nothing from the store.
  */
 export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
-  const show: RouteHandlerMethod = (request, reply) => {
+  const show: RouteHandlerMethod = async (request, reply) => {
     scopes.require(request.principal!, 'plants:audit');
-    reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));
+    return reply
+      .type(JSON_TYPE)
+      .header('cache-control', 'no-store')
+      .send(JSON.stringify(await report()));
   };
   addResource(app, '/console/instance', show, { onRequest: authentication(authenticate), preHandler: takePermit });
 }
