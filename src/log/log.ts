@@ -8,7 +8,7 @@ import { type Cancellation, Committer, type CommitterLimits } from './commit/com
 import { StateReader } from './commit/states.ts';
 import { type Erased, type EraseProgress, type EraseRequest, Eraser } from './erasure/eraser.ts';
 import { Finisher } from './erasure/finisher.ts';
-import { BrokenChainError, headAt } from './event/chain.ts';
+import { BrokenChainError, headAt, verifyContent } from './event/chain.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event/event.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
@@ -152,6 +152,8 @@ export class EventLog {
       try {
         if (unfinished.length > 0) await this.#finisher.finish();
         await this.#follower.store.cleared();
+        // The finisher leaves out those that it refuses, so that they are in nobody's way.
+        for (const each of unfinished) verifyContent(each);
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }

@@ -4,7 +4,7 @@ import { FORMATS } from '../../src/audit/formats/formats.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
-import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
@@ -102,6 +102,25 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         // The key is of this owner alone.
         expect((await call('nobody')).at(-1)).toEqual({ position: undefined, events: 0, key: undefined });
         await log.close();
+      }),
+    );
+
+    test(
+      "an erasure that names another owner than its event erased removes nothing, and is in nobody else's way",
+      on(async ({ store }) => {
+        await fill(store);
+        const { position } = await erased(store);
+        const erases = { owner: 'other 1', key: new Uint8Array(16), isCleared: false, isPublished: false };
+        const changed = { ...(await readAnyLog(store)).at(position! - 1)!, erases };
+        const unfinished = async () => [...(await store.unfinished()), changed];
+        const log = await openLog(override(store, { close: async () => {}, unfinished }), quiet);
+        const stuck = await new Promise<unknown>((resolve) => log.finishErasures(resolve));
+        expect(String(stuck)).toContain('its subject does not match the owner that the store keeps for it');
+        await expect(eraseWords(log, 'other 1')).rejects.toThrow('its subject does not match');
+        expect(await eraseWords(log, 'other 2')).toMatchObject({ events: 36 });
+        await log.close();
+        const left = (await readAnyLog(store)).filter((event) => plantEventOf(event)?.owner === 'other 1');
+        expect(left).toHaveLength(36);
       }),
     );
 

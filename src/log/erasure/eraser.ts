@@ -3,7 +3,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { refused } from '../commit/appender.ts';
-import { subjectOf } from '../event/chain.ts';
+import { subjectOf, verifyContent } from '../event/chain.ts';
 import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError, type Unfinished } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -183,6 +183,8 @@ export class Eraser {
       const isRead = follower.tail.head.position >= position;
       const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
       if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
+      // The finisher leaves such a one out.
+      if (mine !== undefined) verifyContent(mine);
       const at = mine === undefined ? 0 : await follower.store.checkpoint();
       if (mine !== undefined && at >= position) yield* this.#during(finisher.finish(), mine);
       else {

@@ -1,6 +1,7 @@
 import { randomUUID } from '../../time/host.ts';
 import { Lease } from '../../time/lease.ts';
 import { Pace } from '../../time/pause.ts';
+import { verifyContent } from '../event/chain.ts';
 import type { Store, Unfinished } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
@@ -72,7 +73,7 @@ export class Finisher {
 
   /**
    * Takes all erasures as far as they go now, unless another instance does. Callers at a time share the work, which begins
-   * after their calls.
+   * after their calls. Leaves out those that `verifyContent` refuses: what their `erases` names is not whom they erased.
    */
   readonly finish: () => Promise<void> = shareCalls(() => {
     this.#running = this.#finish().finally(() => this.#progress.clear());
@@ -82,7 +83,8 @@ export class Finisher {
   async #finish(): Promise<void> {
     const unfinished = await this.look();
     const checkpoint = await this.#store.checkpoint();
-    const ready = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
+    const reached = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
+    const ready = reached.filter(isIntact);
     if (ready.length === 0 || !(await this.#lease.has())) return;
     const removed = ready.filter(({ erases }) => !erases.isCleared);
     const pace = new Pace();
@@ -115,5 +117,14 @@ export class Finisher {
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
     await this.#lease.giveBack();
+  }
+}
+
+function isIntact(erasure: Unfinished): boolean {
+  try {
+    verifyContent(erasure);
+    return true;
+  } catch {
+    return false;
   }
 }
