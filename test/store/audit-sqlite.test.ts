@@ -10,6 +10,7 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { SnapshotEndedError } from '../../src/log/store.ts';
 import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
+import { readLog } from '../support/fold.ts';
 import { auditContract } from './audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { laterFieldsContract } from './later-fields.ts';
@@ -30,6 +31,29 @@ test('an idempotency key by which its event is not found is noticed', async () =
   db.exec('UPDATE idempotency_keys SET position = 1 WHERE position = 2');
   db.close();
   expect((await verdictOf(opened.store)).places).toEqual({ storage: 2 });
+  await opened.cleanup();
+});
+
+test.each([
+  ['plants', { read_model: 'alice/1' }],
+  ['checkpoints', { read_model: expect.stringContaining('lost the checkpoint of its read model') }],
+  ['idempotency_keys', { storage: 3 }],
+  ['tree', { tree: 256 }],
+  ['leases', {}],
+])('a database whose table %s was dropped can be verified and read; nobody writes to it', async (table, places) => {
+  const opened = await openSqliteStore();
+  const events = await fillForTampering(opened.store);
+  const others = Array.from({ length: 260 }, (_, id) => added('zoe', BigInt(100 + id)));
+  events.push(...(await append(opened.store, ...others)));
+  await project(opened.store);
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  db.exec(`DROP TABLE ${table}`);
+  db.close();
+  const reader = openSqlite(opened.directory, { readOnly: true });
+  expect((await verdictOf(reader)).places).toEqual(places);
+  expect(await readLog(reader)).toEqual(events);
+  await reader.close();
+  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped`);
   await opened.cleanup();
 });
 

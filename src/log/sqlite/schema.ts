@@ -15,22 +15,18 @@ export const FORMER_OBJECTS: readonly string[] = [
   'events_by_idempotency_key',
 ];
 
-/** Indexes, triggers, and tables in place of an index, of this version. */
-const SCHEMA_OBJECTS: readonly string[] = [
-  'events_are_only_erased',
-  'events_are_not_deleted',
-  'events_that_erase',
-  'idempotency_keys',
-];
-
 /** The name of the only read model in `checkpoints`, as a literal. */
 export const PLANTS_CHECKPOINT = "'plants'";
 
-/** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
-export interface KeyedTable {
+/** A table. */
+interface NamedTable {
   readonly name: string;
   /** The statement that creates the table under a name. */
   readonly create: (name: string) => string;
+}
+
+/** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
+export interface KeyedTable extends NamedTable {
   readonly key: readonly string[];
 }
 
@@ -57,6 +53,39 @@ export const KEYS: KeyedTable = {
   ) STRICT, WITHOUT ROWID`,
   key: ['owner', 'idempotency_key', 'position'],
 };
+
+const CHECKPOINTS: NamedTable = {
+  name: 'checkpoints',
+  create: (name) => `CREATE TABLE ${name} (
+    name       TEXT PRIMARY KEY,
+    position   INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0,
+    up_to      INTEGER
+  ) STRICT, WITHOUT ROWID`,
+};
+
+/** The nodes of level 1 of the log's Merkle tree, counted from 0. */
+const TREE: NamedTable = {
+  name: 'tree',
+  create: (name) => `CREATE TABLE ${name} (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT`,
+};
+
+const LEASES: NamedTable = {
+  name: 'leases',
+  create: (name) =>
+    `CREATE TABLE ${name} (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+};
+
+/** The tables without which the log can still be read. */
+const BESIDE_EVENTS: readonly NamedTable[] = [KEYS, PLANTS, CHECKPOINTS, LEASES, TREE];
+
+/** Indexes, triggers, and the tables beside the events, of this version. */
+const SCHEMA_OBJECTS: readonly string[] = [
+  'events_are_only_erased',
+  'events_are_not_deleted',
+  'events_that_erase',
+  ...BESIDE_EVENTS.map(({ name }) => name),
+];
 
 const TABLES = `
   CREATE TABLE events (
@@ -89,22 +118,9 @@ const TABLES = `
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
-  ${KEYS.create(KEYS.name)};
+  ${BESIDE_EVENTS.map(({ name, create }) => `${create(name)};`).join('\n\n  ')}
 
-  ${PLANTS.create(PLANTS.name)};
-
-  CREATE TABLE checkpoints (
-    name       TEXT PRIMARY KEY,
-    position   INTEGER NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0,
-    up_to      INTEGER
-  ) STRICT, WITHOUT ROWID;
   INSERT INTO checkpoints VALUES (${PLANTS_CHECKPOINT}, 0, 0, NULL);
-
-  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-
-  -- The nodes of level 1 of the log's Merkle tree, counted from 0.
-  CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
 
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
@@ -148,12 +164,24 @@ export function checkSchema(db: DatabaseSync, path: string): void {
  * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string, objects = SCHEMA_OBJECTS): void {
-  const there = db.prepare('SELECT name FROM sqlite_schema').all();
-  const missing = objects.filter((name) => !there.some((object) => object.name === name));
+  const missing = missingOf(db, objects);
   if (missing.length > 0)
     throw new Error(
       `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
     );
+}
+
+/**
+ * Puts an empty table in the place of each beside the events that somebody dropped, for this connection alone. So whoever
+ * only reads has the log, and a verification finds what is missing.
+ */
+export function standInForDropped(db: DatabaseSync): void {
+  for (const { name, create } of BESIDE_EVENTS) if (missingOf(db, [name]).length > 0) db.exec(create(`temp.${name}`));
+}
+
+function missingOf(db: DatabaseSync, objects: readonly string[]): string[] {
+  const there = db.prepare('SELECT name FROM sqlite_schema').all();
+  return objects.filter((name) => !there.some((object) => object.name === name));
 }
 
 /** The schema version of a database. */

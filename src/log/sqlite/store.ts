@@ -32,7 +32,7 @@ import { applyChanges, hasRows, moveCheckpoint, removeRows } from './read-model/
 import { plantOf, plantsIn } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
-import { checkObjects, checkSchema, ensureSchema } from './schema.ts';
+import { checkObjects, checkSchema, ensureSchema, SCHEMA_VERSION, standInForDropped, versionOf } from './schema.ts';
 import { INSERT_EVENT, INSERT_KEY, prepareLog, prepareProjector } from './statements.ts';
 import { truncateAtOnce, WriteAheadLog } from './write-ahead-log.ts';
 
@@ -76,19 +76,32 @@ export function openSqlite(directory: string, options: SqliteOptions = {}): Stor
 }
 
 function openDatabase(path: string, { readOnly = false, alone = false, timeout }: SqliteOptions): Store {
-  const log = readOnly ? openReader(path, timeout) : openWriter(path, 'FULL', timeout);
+  const openToRead = readOnly ? openDamaged : openReader;
+  const log = readOnly ? openToRead(path, timeout) : openWriter(path, 'FULL', timeout);
   try {
     // It may be as long as a process left it that died.
     if (alone) truncateAtOnce(path);
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     if (!readOnly) checkObjects(log, path);
-    const projecting = readOnly ? openReader(path, timeout) : openWriter(path, 'NORMAL', timeout);
+    const projecting = readOnly ? openToRead(path, timeout) : openWriter(path, 'NORMAL', timeout);
     // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
     // one write-ahead log, which loses only its end, and each append syncs all of it.
-    return new SqliteStore(path, log, projecting, alone);
+    return new SqliteStore(path, log, projecting, alone, () => openToRead(path));
   } catch (error) {
     log.close();
+    throw error;
+  }
+}
+
+/** Opens a database for reading, whatever it lacks beside its events. */
+function openDamaged(path: string, timeout?: number): DatabaseSync {
+  const db = openReader(path, timeout);
+  try {
+    if (versionOf(db) === SCHEMA_VERSION) standInForDropped(db);
+    return db;
+  } catch (error) {
+    db.close();
     throw error;
   }
 }
@@ -102,6 +115,7 @@ class SqliteStore implements Store {
   readonly name: string;
   readonly advanceLimit = 256;
   readonly #path: string;
+  readonly #openToRead: () => DatabaseSync;
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
   readonly #reads = new ReadQueue();
@@ -119,8 +133,15 @@ class SqliteStore implements Store {
   /** The log's end as of one version of the database. */
   #end: { readonly head: Head; readonly version: bigint } | undefined;
 
-  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
+  constructor(
+    path: string,
+    appending: DatabaseSync,
+    projecting: DatabaseSync,
+    alone: boolean,
+    openToRead: () => DatabaseSync,
+  ) {
     this.#alone = alone;
+    this.#openToRead = openToRead;
     this.#path = path;
     this.name = `SQLite ${resolve(path)}`;
     this.#file = statSync(path).ino;
@@ -265,7 +286,7 @@ class SqliteStore implements Store {
   async snapshot(): Promise<Snapshot> {
     if (this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
-    const snapshot = new SqliteSnapshot(this.#path, this.#reads, (closed) => this.#snapshots.delete(closed));
+    const snapshot = new SqliteSnapshot(this.#openToRead(), this.#reads, (closed) => this.#snapshots.delete(closed));
     this.#snapshots.add(snapshot);
     return snapshot;
   }

@@ -8,7 +8,7 @@ import {
   type Standing,
 } from '../../store.ts';
 import { tableBatches } from '../batches.ts';
-import { openReader, prepareQuery } from '../connection.ts';
+import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants, plantsIn } from './rows.ts';
@@ -26,10 +26,11 @@ export class SqliteSnapshot implements Snapshot {
   readonly #onClose: (closed: SqliteSnapshot) => void;
   #isEnded = false;
 
-  constructor(path: string, reads: ReadQueue, onClose: (closed: SqliteSnapshot) => void) {
+  /** `db` is closed with it. */
+  constructor(db: DatabaseSync, reads: ReadQueue, onClose: (closed: SqliteSnapshot) => void) {
     this.#reads = reads;
     this.#onClose = onClose;
-    this.#db = openReader(path);
+    this.#db = db;
     try {
       this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
       // The first read fixes the instant, not BEGIN.
