@@ -1,6 +1,6 @@
-import { createReadStream, mkdirSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
 
 /** The mode bits of everybody but the owner. */
@@ -27,6 +27,22 @@ export function makePrivateFolder(path: string): void {
     // Another process may have been faster.
     if (!isFolder(path)) throw error;
   }
+}
+
+/**
+ * The path of a file in a directory. Creates both if missing, accessible only to their owner. SQLite gives its files
+ * beside a database the same mode.
+ */
+export function privateFile(directory: string, name: string): string {
+  makePrivateFolder(directory);
+  const path = join(directory, name);
+  try {
+    // Only a new file is opened: closing any descriptor of a file drops all POSIX locks of this process on it.
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return path;
 }
 
 /** Resolves once the names in a folder are on the disk, so that a power cut undoes no rename or link in it. */

@@ -8,6 +8,7 @@ import { CannotSignError, unavailable } from '../log/unavailable.ts';
 import { clearTimer, monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
+import type { TileReader } from '../tlog/tile.ts';
 import type { LogKey } from './log-key.ts';
 import { type KeptCheckpoint, type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
@@ -43,13 +44,14 @@ export interface Checkpoints {
 export interface Signing {
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
-  readonly tree: Tree;
+  readonly tree: TileReader;
   readonly key: () => Promise<LogKey>;
   readonly kept: KeptCheckpoint;
 }
 
 /** Dependencies of LogCheckpoints. */
 export interface CheckpointOptions extends Signing {
+  readonly tree: Tree;
   /**
    * Called with the reason when the log does not extend what was signed, or a file that signing needs cannot be used, so
    * that nothing more is signed, and with undefined when something is signed again.
@@ -130,29 +132,31 @@ export class LogCheckpoints implements Checkpoints {
 
 /**
  * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend `known`,
- * or what was kept. Returns `known` if the log has not grown. Rejects with BrokenTreeError for a log that does not extend
- * it, and with CannotSignError if the key or the kept checkpoint cannot be used.
+ * and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with BrokenTreeError for
+ * a log that does not extend them, and with CannotSignError if the key or the kept checkpoint cannot be used.
  */
 export async function signNext(
   { head, tree, key, kept }: Signing,
   known: SignedCheckpoint | undefined,
 ): Promise<SignedCheckpoint> {
   const signing = await key();
-  const last = known ?? (await kept.read(signing.vkey));
-  const { position: size } = await head();
-  if (size === known?.size) return known;
-  if (last !== undefined && size < last.size)
-    throw new BrokenTreeError(
-      `a checkpoint of ${counted(last.size, 'event')} was signed, and the log has ${size}`,
-      RESTORED,
-    );
-  const next = await signCheckpoint(tree, size, signing);
-  if (last !== undefined) await proveConsistent(tree, next, last);
-  await kept.write(next);
-  return next;
+  for (let last = known ?? (await kept.read(signing.vkey)); ; ) {
+    const { position: size } = await head();
+    if (size === known?.size && last === known) return known;
+    if (last !== undefined && size < last.size)
+      throw new BrokenTreeError(
+        `a checkpoint of ${counted(last.size, 'event')} was signed, and the log has ${size}`,
+        RESTORED,
+      );
+    const next = await signCheckpoint(tree, size, signing);
+    if (last !== undefined) await proveConsistent(tree, next, last);
+    const other = await kept.replace(next, last, signing.vkey);
+    if (other === undefined) return next;
+    last = other;
+  }
 }
 
-async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedCheckpoint): Promise<void> {
+async function proveConsistent(tree: TileReader, next: SignedCheckpoint, last: SignedCheckpoint): Promise<void> {
   const proof = await proveTree(next.size, last.size, tree);
   try {
     checkTree(proof, next.size, next.root, last.size, last.root);

@@ -1,9 +1,11 @@
-import { existsSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { tryLock } from '../file-lock.ts';
 import { makePrivateFolder, readText, syncFolder, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
-import { randomUUID } from '../time/host.ts';
+import { monotonic, randomUUID } from '../time/host.ts';
+import { pause } from '../time/pause.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
@@ -39,16 +41,29 @@ export interface KeptCheckpoint {
    * CannotSignError if it cannot be read.
    */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
-  /** Keeps a checkpoint in place of the one before. Rejects with CannotSignError if it cannot. */
-  write(checkpoint: SignedCheckpoint): Promise<void>;
+  /**
+   * Keeps the next checkpoint in place of the one that it was found to extend, of an earlier one, or of another log's. If
+   * the key of the vkey has signed another one meanwhile, in another process, that stays and is returned: the next one has
+   * to extend it, too. Rejects with CannotSignError if it cannot keep it.
+   */
+  replace(
+    next: SignedCheckpoint,
+    extended: SignedCheckpoint | undefined,
+    vkey: string,
+  ): Promise<SignedCheckpoint | undefined>;
 }
 
 /** Name of the file in the data directory. */
 export const CHECKPOINT_FILE = 'last-checkpoint.txt';
 
+/** Milliseconds between two looks whether another process still keeps a checkpoint, and how long to look. */
+const LOOK = 5;
+const PATIENCE = 5_000;
+
 /**
- * The checkpoint in a file, which only its owner can read. It is replaced as a whole. `onPassedOver` is called with the
- * reason, in words for operators, when what the file has is not read because it is of another log or key.
+ * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
+ * `onPassedOver` is called with the reason, in words for operators, when what the file has is not read because it is of
+ * another log or key.
  */
 export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
   read: async (vkey) => {
@@ -57,14 +72,20 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
     onPassedOver(found);
     return undefined;
   },
-  write: async ({ note }) => {
-    // Of its own: instances may share the folder.
+  replace: async (next, extended, vkey) => {
+    // Of its own: processes may share the folder.
     const draft = `${path}.${randomUUID()}`;
     try {
       makePrivateFolder(dirname(path));
-      await writeFile(draft, note, { mode: 0o600, flush: true });
-      await rename(draft, path);
-      await syncFolder(dirname(path));
+      await writeFile(draft, next.note, { mode: 0o600, flush: true });
+      const other = await alone(`${path}.lock`, () => {
+        const found = otherThan(extended, path, vkey);
+        if (found === undefined) renameSync(draft, path);
+        return found;
+      });
+      if (other === undefined) await syncFolder(dirname(path));
+      else await rm(draft);
+      return other;
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {});
       throw new CannotSignError(`the checkpoint cannot be stored, so it is not signed: ${wordsOf(path, error)}`, {
@@ -87,6 +108,34 @@ export async function readKept(path: string, vkey: string): Promise<SignedCheckp
     return { ...openCheckpoint(note, vkey), note };
   } catch (error) {
     return `the log is not compared with the last checkpoint that was signed here, in ${path}: ${whyNot(note, vkey, error as Error)}`;
+  }
+}
+
+/** The checkpoint in a file, if the key of the vkey has signed it, and it is neither `extended` nor an earlier one. */
+function otherThan(extended: SignedCheckpoint | undefined, path: string, vkey: string): SignedCheckpoint | undefined {
+  if (!existsSync(path)) return undefined;
+  const note = readFileSync(path, 'utf8');
+  try {
+    const found = { ...openCheckpoint(note, vkey), note };
+    return note === extended?.note || found.size < (extended?.size ?? 0) ? undefined : found;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does work in one step, while no other process does any with the same lock. */
+async function alone<T>(lock: string, work: () => T): Promise<T> {
+  const end = monotonic() + PATIENCE;
+  for (let unlock = tryLock(lock); ; unlock = tryLock(lock)) {
+    if (unlock !== undefined) {
+      try {
+        return work();
+      } finally {
+        unlock();
+      }
+    }
+    if (monotonic() > end) throw new Error(`another process, which may be stopped, holds the lock ${lock}`);
+    await pause(LOOK);
   }
 }
 

@@ -8,7 +8,7 @@ import { Publisher } from '../../src/publisher/publisher.ts';
 import { type Checkpoints, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { CosignedCheckpoints, type WitnessOutcome } from '../../src/transparency/cosigned-checkpoints.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
-import type { KeptCheckpoint, SignedCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import type { Disk } from './machine/disk.ts';
 import type { Network } from './machine/network.ts';
 import type { Process } from './machine/process.ts';
 import type { Server } from './machine/server.ts';
@@ -57,19 +57,14 @@ export class Instance {
   readonly process: Process;
   readonly publishes: boolean;
   readonly #surroundings: Surroundings;
-  /** Its disk: what it keeps outlives it. */
-  #signed: SignedCheckpoint | undefined;
-  readonly #kept: KeptCheckpoint = {
-    read: async () => this.#signed,
-    write: async (checkpoint) => {
-      this.#signed = checkpoint;
-    },
-  };
+  /** What it has there outlives it. */
+  readonly disk: Disk;
   #taker: Taker | undefined;
   #service: Service | undefined;
 
-  constructor(process: Process, surroundings: Surroundings) {
+  constructor(process: Process, disk: Disk, surroundings: Surroundings) {
     this.process = process;
+    this.disk = disk;
     this.publishes = surroundings.topic !== undefined;
     this.#surroundings = surroundings;
     surroundings.network.listen(process.name, { process, taker: () => this.#taker });
@@ -104,7 +99,7 @@ export class Instance {
       head: () => log.head(),
       tree,
       key: async () => key,
-      kept: this.#kept,
+      kept: this.disk.from(process),
       onFault: () => {},
     });
     const checkpoints =

@@ -80,6 +80,7 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
     strictReads: random.of('strict').chance(0.5),
     ...storeOf(random.of('store')),
     witnesses: witnessesOf(random.of('witnesses')),
+    sharesDisk: random.of('disk').chance(0.3),
     steps,
   };
 }

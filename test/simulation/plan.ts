@@ -92,6 +92,8 @@ export interface Plan {
   readonly fillers: number;
   /** How many witnesses there are, and must cosign. Undefined: none. */
   readonly witnesses: { readonly count: number; readonly quorum: number } | undefined;
+  /** Whether all instances keep on one disk what they sign. */
+  readonly sharesDisk: boolean;
   /** How somebody tampers with the database in the end. Undefined: nobody does. */
   readonly damage: DamageName | undefined;
   readonly steps: readonly Step[];

@@ -13,6 +13,7 @@ import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
 import { Truth } from './judges/truth.ts';
 import { Violation } from './judges/violation.ts';
+import { Disk } from './machine/disk.ts';
 import { Network } from './machine/network.ts';
 import { EPOCH, machineOf, Process } from './machine/process.ts';
 import { Random } from './machine/random.ts';
@@ -60,6 +61,8 @@ export class World {
   readonly readModel = new ReadModelJudge(this.truth);
   readonly proofs = new ProofJudge(this.truth);
   readonly instances: Instance[] = [];
+  /** By the number of the instance. */
+  readonly disks: readonly Disk[];
   /** Processes of operators that have not ended. */
   readonly operators = new Set<Process>();
   readonly watchers: Watcher[] = [];
@@ -97,6 +100,9 @@ export class World {
     this.freshness = new Freshness(scheduler, () => this.commands.acknowledged, plan.strictReads);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
+    const disk = () => new Disk(scheduler, this.random.of('disk'));
+    const shared = plan.sharesDisk ? disk() : undefined;
+    this.disks = Array.from({ length: plan.instances }, () => shared ?? disk());
     const { count = 0, quorum = 0 } = plan.witnesses ?? {};
     this.witnesses =
       count === 0 ? undefined : new Witnesses(scheduler, this.random.of('witnesses'), count, LOG_KEY.vkey);
@@ -158,7 +164,7 @@ export class World {
 
   /** Starts an instance, in the place of an earlier one. */
   start(index: number): void {
-    this.instances[index] = new Instance(this.process(`instance-${index}`), this.#surroundings);
+    this.instances[index] = new Instance(this.process(`instance-${index}`), this.disks[index]!, this.#surroundings);
   }
 
   /** An instance may not start while a backup is restored, and only then. It is started again. */

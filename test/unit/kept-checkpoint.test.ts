@@ -2,10 +2,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { tryLock } from '../../src/file-lock.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
-import { keptIn, signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { signNext } from '../../src/transparency/checkpoints.ts';
+import { keptIn, type SignedCheckpoint, signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
 
 let directory: string;
@@ -29,28 +32,74 @@ test('a checkpoint is kept in a folder that is made, for its owner alone, and th
   const kept = keptIn(join(directory, 'data', 'last'), passedOver);
   const { vkey } = keyOf('log.example');
   expect(await kept.read(vkey)).toBeUndefined();
-  for (const size of [3, 9, 7]) {
+  let before: SignedCheckpoint | undefined;
+  for (const size of [3, 7, 9]) {
     const checkpoint = await signed(size);
-    await kept.write(checkpoint);
+    expect(await kept.replace(checkpoint, before, vkey)).toBeUndefined();
     expect(await kept.read(vkey)).toEqual(checkpoint);
+    before = checkpoint;
   }
-  expect(statSync(join(directory, 'data', 'last')).mode & 0o777).toBe(0o600);
-  expect(readdirSync(join(directory, 'data'))).toEqual(['last']);
+  for (const file of ['last', 'last.lock']) expect(statSync(join(directory, 'data', file)).mode & 0o777).toBe(0o600);
+  expect(readdirSync(join(directory, 'data'))).toEqual(['last', 'last.lock']);
 });
 
-test('instances that share a folder keep theirs at once, and one of them is there', async () => {
+test('of processes that share a folder and keep theirs at once, none replaces what it has not compared with', async () => {
   const path = join(directory, 'last');
+  const { vkey } = keyOf('log.example');
   const checkpoints = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9].map(signed));
-  await Promise.all(checkpoints.map((checkpoint) => keptIn(path, passedOver).write(checkpoint)));
-  expect(checkpoints).toContainEqual(await keptIn(path, passedOver).read(keyOf('log.example').vkey));
-  expect(readdirSync(directory)).toEqual(['last']);
+  const others = await Promise.all(checkpoints.map((next) => keptIn(path, passedOver).replace(next, undefined, vkey)));
+  const first = (await keptIn(path, passedOver).read(vkey))!;
+  expect(others.filter((other) => other === undefined)).toHaveLength(1);
+  for (const other of others) expect([undefined, first]).toContainEqual(other);
+  const [, , , , , , , eighth, ninth] = checkpoints;
+  const kept = keptIn(path, passedOver);
+  expect(await kept.replace(ninth!, first, vkey)).toBeUndefined();
+  expect(await kept.replace(eighth!, first, vkey)).toEqual(ninth);
+  expect(await kept.read(vkey)).toEqual(ninth);
+  expect(readdirSync(directory)).toEqual(['last', 'last.lock']);
+});
+
+test('a process that is slower than another signs what that one has, or nothing', async () => {
+  const kept = () => keptIn(join(directory, 'last'), passedOver);
+  const key = async () => keyOf('log.example');
+  const headAt = (position: number) => async () => ({ ...EMPTY_HEAD, position });
+  const slow = (...heads: number[]) => {
+    let looks = 0;
+    // Another process signs after its first look.
+    const head = async () => {
+      const position = heads[looks++]!;
+      if (looks === 1) await signNext({ head: headAt(9), tree: tree, key, kept: kept() }, undefined);
+      return headAt(position)();
+    };
+    return signNext({ head, tree: tree, key, kept: kept() }, undefined);
+  };
+  expect(await slow(7, 9)).toEqual(await signed(9));
+  rmSync(join(directory, 'last'));
+  await expect(slow(7, 7)).rejects.toThrow('a checkpoint of 9 events was signed, and the log has 7');
+  expect(await kept().read(keyOf('log.example').vkey)).toEqual(await signed(9));
+});
+
+test('a process that is stopped while it keeps one holds up the others, who say so', async () => {
+  const path = join(directory, 'last');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const unlock = tryLock(`${path}.lock`)!;
+  const { vkey } = keyOf('log.example');
+  const refused = expect(keptIn(path, passedOver).replace(await signed(3), undefined, vkey)).rejects.toThrow(
+    `another process, which may be stopped, holds the lock ${path}.lock`,
+  );
+  while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+  await vi.advanceTimersByTimeAsync(6_000);
+  await refused;
+  unlock();
+  expect(await keptIn(path, passedOver).replace(await signed(3), undefined, vkey)).toBeUndefined();
 });
 
 test('what another key, or a log of another name, has signed is not its own; neither is anything else: each is told', async () => {
   const path = join(directory, 'last');
   const kept = keptIn(path, passedOver);
   const { vkey } = keyOf('log.example');
-  await kept.write(await signed(3));
+  await kept.replace(await signed(3), undefined, vkey);
   expect(await kept.read(keyOf('other.example').vkey)).toBeUndefined();
   const another = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
   expect(await kept.read(another)).toBeUndefined();
@@ -70,9 +119,12 @@ test('what another key, or a log of another name, has signed is not its own; nei
 test('what cannot be kept, or read, is an error', async () => {
   mkdirSync(join(directory, 'last'));
   const kept = keptIn(join(directory, 'last'), passedOver);
-  await expect(kept.write(await signed(3))).rejects.toThrow('the checkpoint cannot be stored, so it is not signed: ');
-  await expect(kept.read(keyOf('log.example').vkey)).rejects.toThrow(
+  const { vkey } = keyOf('log.example');
+  await expect(kept.replace(await signed(3), undefined, vkey)).rejects.toThrow(
+    'the checkpoint cannot be stored, so it is not signed: ',
+  );
+  await expect(kept.read(vkey)).rejects.toThrow(
     `the last checkpoint cannot be read: ${join(directory, 'last')} is a folder, and not a file`,
   );
-  expect(readdirSync(directory)).toEqual(['last']);
+  expect(readdirSync(directory)).toEqual(['last', 'last.lock']);
 });

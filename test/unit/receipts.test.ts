@@ -67,7 +67,7 @@ test('while no checkpoint can be signed, it is not tried for each who asks', asy
     attempts++;
     throw new BrokenTreeError('a node is wrong');
   };
-  const [key, kept] = [async () => ({}) as never, { read: async () => undefined, write: async () => {} }];
+  const [key, kept] = [async () => ({}) as never, { read: async () => undefined, replace: async () => undefined }];
   let forgotten = 0;
   const tree = { forget: () => forgotten++ } as never;
   const checkpoints = new LogCheckpoints({ head, tree, key, kept, onFault: () => {} });
@@ -89,7 +89,7 @@ test('while a fault stands it is tried again, also after the store was away', as
   const settings = { auditSigningKey, dataDirectory: '', logOrigin: 'log.example' };
   const checkpoints = new LogCheckpoints({
     ...{ head, key: logKeyOnDemand(settings, {} as never), tree: { forget: () => {} } as never },
-    kept: { read: async () => undefined, write: async () => {} },
+    kept: { read: async () => undefined, replace: async () => undefined },
     onFault: (fault) => faults.push(fault?.message),
   });
   await expect(checkpoints.latest()).rejects.toThrow();

@@ -1,7 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { makePrivateFolder } from '../../files.ts';
 
 /**
  * Milliseconds to wait for a lock of another process or thread. A reader holds one briefly when it starts or ends. Short,
@@ -14,22 +13,6 @@ export const BUSY_TIMEOUT = 250;
  * that space is freed.
  */
 const WAL_KEPT = 64 * 1024 * 1024;
-
-/**
- * The path of a file in a directory. Creates both if missing, accessible only to their owner. SQLite gives its files
- * beside a database the same mode.
- */
-export function privateFile(directory: string, name: string): string {
-  makePrivateFolder(directory);
-  const path = join(directory, name);
-  try {
-    // Only a new file is opened: closing any descriptor of a file drops all POSIX locks of this process on it.
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return path;
-}
 
 /**
  * The path of the database in a directory. Throws when there is none, and the error of the system when that cannot be
@@ -68,9 +51,6 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL', timeout
 /** Opens an existing database for reading. */
 export const openReader = (path: string, timeout = BUSY_TIMEOUT): DatabaseSync =>
   new DatabaseSync(path, { readOnly: true, timeout });
-
-/** SQLite's code for a lock of another connection. */
-export const SQLITE_BUSY = 5;
 
 /** A disk or a quota is full: ENOSPC, and other errors of a write (SQLITE_FULL, SQLITE_IOERR_WRITE). */
 export const NOT_WRITTEN: readonly number[] = [13, 778];

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { SQLITE_BUSY } from '../../file-lock.ts';
 import { DamagedStoreError } from '../store.ts';
-import { NOT_WRITTEN, SQLITE_BUSY } from './connection.ts';
+import { NOT_WRITTEN } from './connection.ts';
 
 /** A page is malformed (SQLITE_CORRUPT), or the first one is not SQLite's (SQLITE_NOTADB). */
 const DAMAGE = [11, 26];

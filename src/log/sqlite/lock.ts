@@ -1,14 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { privateFile, SQLITE_BUSY } from './connection.ts';
+import { tryLock } from '../../file-lock.ts';
 import { naming } from './damage.ts';
 import { DATABASE_FILE } from './store.ts';
 
 const LOCK_FILE = 'plantstore.lock';
-
-/** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
-const held = new Set<DatabaseSync>();
 
 /**
  * Makes this process the only service on a data directory and on its database, until the returned function is called or
@@ -48,18 +44,7 @@ function lockOf(database: string): string {
 
 /** `what`: of what it makes this process the only service, and what to do if it is not. */
 function lock(file: string, what: string): () => void {
-  // SQLite's own lock on an otherwise unused, empty database: Node has no other lock that the kernel drops.
-  const path = privateFile(dirname(file), basename(file));
-  const db = naming(path, () => new DatabaseSync(path));
-  try {
-    naming(path, () => db.exec('BEGIN EXCLUSIVE'));
-  } catch (error) {
-    db.close();
-    if (((error as Error).cause as { errcode?: number } | undefined)?.errcode !== SQLITE_BUSY) throw error;
-    throw new Error(`another service runs on ${what}`);
-  }
-  held.add(db);
-  return () => {
-    if (held.delete(db)) db.close();
-  };
+  const unlock = naming(file, () => tryLock(file));
+  if (unlock === undefined) throw new Error(`another service runs on ${what}`);
+  return unlock;
 }

@@ -2,6 +2,7 @@ import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
+import { SQLITE_BUSY } from '../../file-lock.ts';
 import { BrokenChainError, headAt } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
@@ -18,7 +19,7 @@ import {
   withErases,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
-import { openReader, openWriter, prepareQuery, SQLITE_BUSY } from './connection.ts';
+import { openReader, openWriter, prepareQuery } from './connection.ts';
 import { holdersOf } from './damage.ts';
 import { checkObjects, FORMER_OBJECTS, FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';

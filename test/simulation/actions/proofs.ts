@@ -17,7 +17,7 @@ const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 const OLD = 15_000;
 
 /** Asks an instance for a checkpoint, and judges it. */
-export function checkpoint(world: World, { process, service }: Instance): void {
+export function checkpoint(world: World, { process, service, disk }: Instance): void {
   if (service === undefined) return;
   const { witnesses, plan } = world;
   // Witnesses may take as long as they like.
@@ -28,8 +28,8 @@ export function checkpoint(world: World, { process, service }: Instance): void {
       const signed = await service.checkpoints.latest();
       world.tell(process.name, `signs ${signed.size} events`);
       world.judge(() => world.proofs.signed(service, signed, old, witnesses !== undefined || world.isRestored(began)));
-      if (witnesses !== undefined)
-        world.judge(() => world.proofs.cosigned(signed, witnesses.verifiers, plan.witnesses!));
+      if (witnesses === undefined) world.judge(() => world.proofs.kept(disk, signed));
+      else world.judge(() => world.proofs.cosigned(signed, witnesses.verifiers, plan.witnesses!));
     } catch (error) {
       world.tell(process.name, `signs nothing: ${(error as Error).message}`);
       if (!world.isRestored(began)) world.judge(() => world.proofs.refused(error));
@@ -63,6 +63,10 @@ export async function untilCosigned(world: World): Promise<void> {
       await world.pass(1_000);
     }
   }
+}
+
+/** Asks every instance for a checkpoint. */
+export async function asksCheckpoints(world: World): Promise<void> {
   for (const instance of world.instances) checkpoint(world, instance);
   await world.pass(1_000);
 }

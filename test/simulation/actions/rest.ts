@@ -6,7 +6,7 @@ import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
-import { untilCosigned } from './proofs.ts';
+import { asksCheckpoints, untilCosigned } from './proofs.ts';
 import { replaceStopped } from './restore.ts';
 import { tamper } from './tamper.ts';
 
@@ -71,6 +71,7 @@ export async function comeToRest(world: World): Promise<void> {
   // Until here witnesses may have been away: nothing else waits for them.
   // A log that was restored may be none that witnesses cosign.
   if (world.violation === undefined && world.restores.length === 0) await untilCosigned(world);
+  if (world.violation === undefined) await asksCheckpoints(world);
   if (world.violation !== undefined) return;
   const { topic, truth, commands } = world;
   world.judge(() => {

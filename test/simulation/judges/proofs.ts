@@ -9,13 +9,22 @@ import type { SignedCheckpoint } from '../../../src/transparency/signed-checkpoi
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
+/** A checkpoint that was served, and the log that it is of. */
+interface Served {
+  readonly size: number;
+  readonly log: readonly LoggedEvent[];
+}
+
 /** Judges what instances sign: it is so, and it stays so. */
 export class ProofJudge {
   readonly #truth: Truth;
   /** The size of the last checkpoint of each instance. */
   readonly #sizes = new Map<object, number>();
   /** What was served with cosignatures. */
-  readonly #cosigned: { readonly size: number; readonly log: readonly LoggedEvent[] }[] = [];
+  readonly #cosigned: Served[] = [];
+
+  /** What was served without witnesses, by the disk on which the instance keeps what it signs. */
+  readonly #served = new Map<object, Served[]>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
@@ -66,12 +75,19 @@ export class ProofJudge {
       throw new Violation('proof', `a checkpoint of ${size} events is served with ${signed} cosignatures of ${quorum}`);
     const log = this.#logOf(size, root, true);
     if (size === 0 || log === undefined || 2 * quorum <= count) return;
-    for (const other of this.#cosigned) {
-      const common = Math.min(size, other.size) - 1;
-      if (Buffer.compare(log[common]!.hash, other.log[common]!.hash) !== 0)
-        throw new Violation('proof', `checkpoints of ${size} and of ${other.size} events are cosigned, of two logs`);
-    }
-    this.#cosigned.push({ size, log: [...log] });
+    extend(this.#cosigned, { size, log: [...log] }, 'cosigned');
+  }
+
+  /**
+   * An instance gives a checkpoint, which no witness has to cosign. It extends every smaller one that was served from the
+   * same disk, also after a restore. Throws Violation.
+   */
+  kept(disk: object, { size, root }: SignedCheckpoint): void {
+    const log = this.#logOf(size, root, true);
+    if (size === 0 || log === undefined) return;
+    const served = this.#served.get(disk) ?? [];
+    this.#served.set(disk, served);
+    extend(served, { size, log: [...log] }, 'signed');
   }
 
   /** A witness was asked. None ever sees a log that is not the one that it cosigned. Throws Violation. */
@@ -95,4 +111,14 @@ export class ProofJudge {
     if (reason === 'EVENT_NOT_FOUND' && this.#truth.erasedAt(owner!) < position)
       throw new Violation('proof', `the event at ${position} is said not to be there`, owner);
   }
+}
+
+/** Takes the next of what was served. Throws Violation if it and one before are of two logs. */
+function extend(served: Served[], next: Served, how: string): void {
+  for (const other of served) {
+    const common = Math.min(next.size, other.size) - 1;
+    if (Buffer.compare(next.log[common]!.hash, other.log[common]!.hash) !== 0)
+      throw new Violation('proof', `checkpoints of ${next.size} and of ${other.size} events are ${how}, of two logs`);
+  }
+  served.push(next);
 }

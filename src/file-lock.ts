@@ -1,0 +1,29 @@
+import { basename, dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { privateFile } from './files.ts';
+
+/** SQLite's code for a lock of another connection. */
+export const SQLITE_BUSY = 5;
+
+/** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
+const held = new Set<DatabaseSync>();
+
+/**
+ * Takes the lock of a file, which has no other use and is created if it is missing, until the returned function is
+ * called or the process dies. The kernel then drops the lock, so no lock is ever stale. Undefined: another has it.
+ */
+export function tryLock(file: string): (() => void) | undefined {
+  // SQLite's own lock on an empty database: Node has no other lock that the kernel drops.
+  const db = new DatabaseSync(privateFile(dirname(file), basename(file)));
+  try {
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    db.close();
+    if ((error as { readonly errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    return undefined;
+  }
+  held.add(db);
+  return () => {
+    if (held.delete(db)) db.close();
+  };
+}
