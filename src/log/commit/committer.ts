@@ -11,8 +11,8 @@ import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
 import { OwnAppends, Parking } from './doubts.ts';
-import { type Keyed, type Known, type Plan, plan } from './plan.ts';
-import { combined, type StateReader, type States } from './states.ts';
+import { type Keyed, type Plan, plan } from './plan.ts';
+import type { StateReader } from './states.ts';
 
 /** Longest pause after the first conflict with another instance, in milliseconds. About the time of a few appends. */
 const PAUSE = 16;
@@ -96,16 +96,9 @@ interface Waiting extends Keyed, Terms {
   readonly reject: (error: Error) => void;
 }
 
-/** Commands with the states that were read for them. */
-interface Loaded {
-  readonly commands: Waiting[];
-  readonly states: States;
-}
-
 /**
- * Group commit. Commands queue. While one append is in flight, the next batch gathers and its keys are read. A batch is
- * decided in order on the state at the tail's head and appended at that head only. So each command is decided once, at
- * one position.
+ * Group commit. Commands queue. While one append is in flight, the next batch gathers. A batch is decided in order on the
+ * state at the tail's head and appended at that head only. So each command is decided once, at one position.
  */
 export class Committer {
   readonly #states: StateReader;
@@ -114,12 +107,10 @@ export class Committer {
   readonly #limits: CommitterLimits;
   readonly #observer: LogObserver | undefined;
   readonly #waiting: Waiting[] = [];
-  #loaded: Loaded[] = [];
   readonly #parking = new Parking<Waiting>((commands) => this.#enqueue(...commands));
   readonly #appends = new OwnAppends();
   #pending = 0;
   #doubts = 0;
-  #loading = false;
   #committing = false;
   #closed = false;
   #idle: (() => void) | undefined;
@@ -210,31 +201,22 @@ export class Committer {
 
   #enqueue(...commands: Waiting[]): void {
     this.#waiting.push(...commands);
-    if (!this.#loading) void this.#load();
+    if (!this.#committing) void this.#commitAll();
   }
 
-  /** Reads the keys of the waiting commands, one batch at a time, ahead of the commit. */
-  async #load(): Promise<void> {
-    this.#loading = true;
+  async #commitAll(): Promise<void> {
+    this.#committing = true;
     // One turn of the event loop, so that commands that arrive together are committed together.
     await turn();
     while (this.#waiting.length > 0) {
-      const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
-      if (commands.length === 0) continue;
+      const commands = this.#waiting.splice(0, this.#limits.batch);
       try {
-        this.#loaded.push({ commands, states: await this.#states.load(commands) });
+        await this.#commit(commands);
       } catch (error) {
         for (const waiting of commands) this.#fail(waiting, unavailable(error));
       }
-      if (!this.#committing) void this.#commitAll();
     }
-    this.#loading = false;
-  }
-
-  #withdrawn(waiting: Waiting): boolean {
-    const why = withdrawal(waiting, monotonic());
-    if (why !== undefined) this.#fail(waiting, why);
-    return why !== undefined;
+    this.#committing = false;
   }
 
   /** Whether the instance that got the command may still apply it. An append here since then prevents that. */
@@ -243,58 +225,33 @@ export class Committer {
   }
 
   /**
-   * Answers commands that must not be decided: those whose event is in the log, and those of other instances that may
-   * have taken them back.
+   * Answers commands that must not be decided: those whose event is in the log, those of other instances that may have
+   * taken them back, and those that were given up.
    */
   #sift(commands: Waiting[]): void {
     this.#appends.saw(this.#follower.tail.head.position);
+    const now = monotonic();
     this.#keep(commands, (waiting) => {
       const { onlyAfter, doubt } = waiting;
       const outcome = onlyAfter !== undefined && this.#appends.othersAfter(onlyAfter) ? RETURNED : doubt?.landed();
+      const why = outcome === undefined ? withdrawal(waiting, now) : undefined;
       if (outcome !== undefined) this.#answer(waiting, outcome);
-      return outcome === undefined;
+      else if (why !== undefined) this.#fail(waiting, why);
+      return outcome === undefined && why === undefined;
     });
-  }
-
-  async #commitAll(): Promise<void> {
-    this.#committing = true;
-    while (this.#loaded.length > 0) {
-      const batch = this.#nextBatch();
-      // Commands may have expired during the previous append.
-      const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
-      try {
-        await this.#commit(commands, batch);
-      } catch (error) {
-        for (const waiting of commands) this.#fail(waiting, unavailable(error));
-      } finally {
-        for (const { states } of batch) states.release();
-      }
-    }
-    this.#committing = false;
-  }
-
-  /** All loads up to the size of a batch, and at least one. */
-  #nextBatch(): Loaded[] {
-    let size = 0;
-    const end = this.#loaded.findIndex(({ commands }, index) => {
-      size += commands.length;
-      return index > 0 && size > this.#limits.batch;
-    });
-    return this.#loaded.splice(0, end === -1 ? this.#loaded.length : end);
   }
 
   /** Commits a batch. Removes each command from the batch as it is answered. Rejects with the error for the rest. */
-  async #commit(commands: Waiting[], loaded: Loaded[]): Promise<void> {
+  async #commit(commands: Waiting[]): Promise<void> {
     const deadline = Math.max(...commands.map((waiting) => waiting.deadline));
     let synced = false;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
-    for (;;) {
-      const known = await this.#current(commands, loaded);
-      this.#sift(commands);
+    while (commands.length > 0) {
+      const decided = await this.#states.decide(commands, (known) => {
+        this.#sift(commands);
+        return plan(this.#follower.tail.head, commands, known, wallTime());
+      });
       if (commands.length === 0) return;
-      // Another look, in the step in which it is decided.
-      if (!loaded.every(({ states }) => states.isCurrent)) continue;
-      const decided = plan(this.#follower.tail.head, commands, known, wallTime());
       if (decided.events.length === 0) {
         // No append will show whether the tail is behind the log. Sync before any refusal; after that, each one stands.
         this.#answerLanded(commands, decided, synced ? EVERY : 0);
@@ -318,15 +275,6 @@ export class Committer {
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again');
       if (commands.length > 0) await this.#giveWay(backoff);
     }
-  }
-
-  /** The state to decide commands on. Loads it again if the rows that were loaded have been repaired or erased since. */
-  async #current(commands: Waiting[], loaded: Loaded[]): Promise<Known> {
-    while (!(await this.#states.areCurrent(loaded.map(({ states }) => states)))) {
-      const states = await this.#states.load(commands);
-      for (const earlier of loaded.splice(0, loaded.length, { commands, states })) earlier.states.release();
-    }
-    return combined(loaded.map(({ states }) => states));
   }
 
   /** Pauses for other instances, longer after each conflict, and then syncs with the log's end. */

@@ -104,9 +104,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows are read without a pin',
     file: 'log/commit/states.ts',
-    from: `      const plants = commands.flatMap(plantOf);`,
-    to: `      const plants = commands.flatMap(plantOf);
-      pin.release();`,
+    from: `        const plants = commands.flatMap(plantOf);`,
+    to: `        const plants = commands.flatMap(plantOf);
+        pin.release();`,
   },
   {
     what: 'the tail forgets what is pinned',
@@ -341,8 +341,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'commands are decided on rows from before a restart of the tail',
     file: 'log/commit/states.ts',
-    from: `return pin.isCurrent;`,
-    to: `return pin.base >= 0;`,
+    from: `        pin.check();
+`,
+    to: ``,
   },
   {
     what: 'a watch does not hear of an erasure',
