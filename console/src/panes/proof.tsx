@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { settings } from '../access.ts';
 import { isMemoryDamaged } from './proof/acts.ts';
 import { EventCard, ReceiptCard, type Show, WholeLogCard } from './proof/cards.tsx';
-import { DamagedMemory, RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
+import { DamagedMemory, Remembered, TrustedWitnesses } from './proof/memory.tsx';
 import { OutcomeView, type Shown } from './proof/outcome.tsx';
 
 /** The pane Proof: an event, a receipt or the whole log, proved in the page. */
@@ -40,7 +40,7 @@ export function ProofPane() {
         <DamagedMemory />
       ) : (
         <>
-          <RememberedLogs />
+          <Remembered />
           <TrustedWitnesses />
         </>
       )}

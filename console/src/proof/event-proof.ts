@@ -1,8 +1,8 @@
-import type { Content } from '../../../gen/plantstore/v1/event_pb.ts';
+import type { Content, Event, Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { recordHash, sameHash, sha256 } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
 import { counted } from '../numbers.ts';
-import { type EventRecord, type LogEvent, parseContent, parseEvent } from './event.ts';
+import { contentBytes, eventBytes, parseContent, parseEvent } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 
@@ -11,7 +11,7 @@ const SOON = 1_000;
 
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
-  readonly event: LogEvent;
+  readonly event: Event;
   /** Its hash in the tree. */
   readonly leaf: Uint8Array;
   /** Its content, if it is shown and not erased. */
@@ -27,7 +27,7 @@ export interface ProvenEvent {
 export async function proveEvent(
   log: ProvenLog,
   position: number,
-  record: EventRecord | undefined,
+  record: Record | undefined,
   findings: Findings,
 ): Promise<ProvenEvent> {
   const { entry, event, leaf } = await proveEntry(log, position);
@@ -38,7 +38,7 @@ export async function proveEvent(
     'Its hash in the chain of events: that needs all events before it. The audit command reads them.',
   );
   if (record === undefined) return { event, leaf, content: undefined, erasedBy: undefined };
-  if (!sameHash(record.event, entry))
+  if (!sameHash(eventBytes(record.event), entry))
     throw new NotVerified(
       `The event that the service shows at position ${position} is not the one in its log: it was changed.`,
     );
@@ -47,7 +47,7 @@ export async function proveEvent(
 }
 
 /** Throws NotVerified unless a content fits the commitment of an event. */
-export function checkContent(content: Uint8Array, { commitment, position, type }: LogEvent): Content {
+export function checkContent(content: Uint8Array, { commitment, position, type }: Event): Content {
   if (!sameHash(sha256(content), commitment))
     throw new NotVerified(
       `The content of the event at position ${position} does not fit its commitment: it was changed.`,
@@ -73,28 +73,28 @@ async function proveEntry(log: ProvenLog, position: number) {
   if (!sameHash(leaf, await log.tiles.hash(0, index)))
     throw new NotVerified(`The event at position ${position} differs from the tree of the checkpoint: it was changed.`);
   const event = parseEvent(entry);
-  if (event.position !== position)
+  if (Number(event.position) !== position)
     throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);
   return { entry, event, leaf };
 }
 
 async function proveContent(
   log: ProvenLog,
-  event: LogEvent,
-  { content, erasedBy }: EventRecord,
+  event: Event,
+  { content, erasedBy }: Record,
   findings: Findings,
 ): Promise<Pick<ProvenEvent, 'content' | 'erasedBy'>> {
   if (content !== undefined) {
-    const said = checkContent(content, event);
+    const said = checkContent(contentBytes(content), event);
     findings.checked.push(CONTENT_CHECKED);
     return { content: said, erasedBy: undefined };
   }
-  const erasure = erasedBy > event.position ? (await proveEntry(log, erasedBy)).event : undefined;
+  const erasure = erasedBy > event.position ? (await proveEntry(log, Number(erasedBy))).event : undefined;
   if (erasure?.type !== 'OwnerErased')
     throw new NotVerified(
       `The content of the event at position ${event.position} is missing, and no event of the log erased it.`,
     );
   findings.checked.push(`Its content was erased: the log has the event OwnerErased at position ${erasedBy}.`);
   findings.unchecked.push('That this erasure covers the event: the log has only the number of erased events.');
-  return { content: undefined, erasedBy };
+  return { content: undefined, erasedBy: Number(erasedBy) };
 }

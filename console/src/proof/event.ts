@@ -3,35 +3,13 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   type Content,
   ContentSchema,
+  type Event,
   EventSchema,
   type Record,
   RecordSchema,
 } from '../../../gen/plantstore/v1/event_pb.ts';
 import { HASH_SIZE, sameHash } from '../../../src/tlog/hash.ts';
 import { orNotVerified } from './outcome.ts';
-
-/** An event as the log has it: that something happened, and when. */
-export interface LogEvent {
-  readonly position: number;
-  readonly eventId: string;
-  /** Milliseconds since 1970. */
-  readonly time: number;
-  readonly type: string;
-  /** SHA-256 of its content. */
-  readonly commitment: Uint8Array;
-  /** Of OwnerErased: how many events before it lose their content. */
-  readonly erased: number;
-}
-
-/** An event in the form that the service sends. */
-export interface EventRecord {
-  /** The canonical bytes of the event. */
-  readonly event: Uint8Array;
-  /** The canonical bytes of its content; undefined if it is erased or not shown. */
-  readonly content: Uint8Array | undefined;
-  /** Position of the event that erased it; 0: none. */
-  readonly erasedBy: number;
-}
 
 const SALT_SIZE = 16;
 
@@ -42,20 +20,24 @@ const DATA: Readonly<{ [type: string]: Content['data']['case'] }> = {
 };
 
 /** The event in its canonical bytes (docs/audit.md). Throws NotVerified unless they are exactly that. */
-export const parseEvent = (canonical: Uint8Array): LogEvent =>
+export const parseEvent = (canonical: Uint8Array): Event =>
   orNotVerified(
     () => {
-      const { position, eventId, time, type, commitment, erased, hash } = decode(EventSchema, canonical);
+      const event = decode(EventSchema, canonical);
+      const { position, eventId, time, type, commitment, erased, hash } = event;
       if (eventId === '' || time === undefined || type === '' || position === 0n) throw new Error('it lacks a field');
       if (commitment.length !== HASH_SIZE || hash.length > 0)
         throw new Error('it has other hashes than its commitment');
       if (time.nanos % 1_000_000 !== 0 || time.nanos < 0 || time.nanos >= 1_000_000_000)
         throw new Error('its time is not in whole milliseconds');
-      const milliseconds = timestampMs(time);
-      return { position: count(position), eventId, time: milliseconds, type, commitment, erased: count(erased) };
+      if (position < 0n || erased < 0n) throw new Error('a count in it is out of range');
+      return event;
     },
     (why) => `The bytes are not those of an event: ${why}.`,
   );
+
+/** The time of an event of the log, in milliseconds since 1970. */
+export const timeOf = ({ time }: Event): number => timestampMs(time!);
 
 /** The content of an event of a type, from its canonical bytes. Throws NotVerified unless they are exactly that. */
 export const parseContent = (canonical: Uint8Array, type: string): Content =>
@@ -70,34 +52,25 @@ export const parseContent = (canonical: Uint8Array, type: string): Content =>
   );
 
 /** A plantstore.v1.Record in canonical bytes. Throws NotVerified if it is not one. */
-export const parseRecord = (record: Uint8Array): EventRecord =>
+export const parseRecord = (record: Uint8Array): Record =>
   orNotVerified(
-    () => recordOf(decode(RecordSchema, record)),
+    () => decode(RecordSchema, record),
     (why) => `The bytes are not those of a record: ${why}.`,
   );
 
-/** The bytes of a record, without the hash of the chain, which the tree lacks. Throws if it has no event. */
-export function recordOf({ event, content, erasedBy }: Record): EventRecord {
-  if (event === undefined) throw new Error('it has no event');
-  return {
-    event: eventBytes(event),
-    content: content && toBinary(ContentSchema, content),
-    erasedBy: count(erasedBy),
-  };
-}
+/**
+ * The canonical bytes of an event, which are its entry in the log: without the hash of the chain, which the tree lacks.
+ * None, for a record without an event: no entry is empty.
+ */
+export const eventBytes = (event: Event | undefined): Uint8Array =>
+  event === undefined ? new Uint8Array() : toBinary(EventSchema, { ...event, hash: new Uint8Array() });
 
-/** The canonical bytes of an event, which are its entry in the log. */
-export const eventBytes = (event: NonNullable<Record['event']>): Uint8Array =>
-  toBinary(EventSchema, { ...event, hash: new Uint8Array() });
+/** The canonical bytes of a content. */
+export const contentBytes = (content: Content): Uint8Array => toBinary(ContentSchema, content);
 
 /** The message in canonical protobuf: a message has exactly one such form. */
 function decode<Schema extends DescMessage>(schema: Schema, canonical: Uint8Array): MessageShape<Schema> {
   const message = fromBinary(schema, canonical, { readUnknownFields: false });
   if (!sameHash(toBinary(schema, message), canonical)) throw new Error('they are not in canonical form');
   return message;
-}
-
-function count(value: bigint): number {
-  if (value < 0n || value > Number.MAX_SAFE_INTEGER) throw new Error('a count in it is out of range');
-  return Number(value);
 }

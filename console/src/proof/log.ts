@@ -25,8 +25,8 @@ export interface ProvenLog {
 export async function openLog(source: LogSource, memory: Memory, findings: Findings): Promise<ProvenLog> {
   const key = keyOf(await source.key());
   const vkey = formatVerifierKey(key);
-  const known = memory.log(key.name);
-  checkKey(key, vkey, known, memory, findings);
+  const known = memory.log();
+  checkKey(key, vkey, known, findings);
   const text = await source.checkpoint();
   const checkpoint = openCheckpoint(text, key);
   const { origin, size, root } = checkpoint;
@@ -64,25 +64,18 @@ const keyOf = (vkey: string): VerifierKey =>
     (why) => `The service sent a key that is not a valid vkey: ${why}.`,
   );
 
-function checkKey(
-  key: VerifierKey,
-  vkey: string,
-  known: RememberedLog | undefined,
-  memory: Memory,
-  findings: Findings,
-): void {
+function checkKey(key: VerifierKey, vkey: string, known: RememberedLog | undefined, findings: Findings): void {
   const { name: origin } = key;
   if (known === undefined) {
-    const [other] = memory.logs();
-    if (other !== undefined)
-      throw new NotVerified(
-        `The service shows the log ${origin}. On ${momentOf(other.seenAt)} it showed the log ${other.origin} of ${counted(other.size, 'event')}. If the operator confirms that this is another log, forget the old one here and verify again.`,
-      );
     findings.unchecked.push(
       `That ${formatKeyId(key)} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
     );
     return;
   }
+  if (known.origin !== origin)
+    throw new NotVerified(
+      `The service shows the log ${origin}. On ${momentOf(known.seenAt)} it showed the log ${known.origin} of ${counted(known.size, 'event')}. If the operator confirms that this is another log, forget the old one here and verify again.`,
+    );
   if (known.vkey !== vkey)
     throw new NotVerified(
       `The key of the log ${origin} is not the one that this browser has trusted since ${momentOf(known.trustedSince)}. If the operator confirms that the key was changed, forget the log here and verify again.`,

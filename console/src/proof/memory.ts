@@ -17,6 +17,7 @@ export interface RememberedLog {
 /** A store of texts by name, such as localStorage. */
 export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
+/** A list: releases before this one remembered several, the last seen first. */
 const LOGS = 'plantstore.proof.logs';
 const WITNESSES = 'plantstore.proof.witnesses';
 
@@ -31,7 +32,7 @@ const isRememberedLog = (value: unknown): value is RememberedLog => {
   );
 };
 
-/** What a browser remembers of the logs that it has seen, and of the witnesses that its user trusts. */
+/** What a browser remembers of the log at this address, and of the witnesses that its user trusts. */
 export class Memory {
   readonly #storage: TextStorage;
 
@@ -39,27 +40,22 @@ export class Memory {
     this.#storage = storage;
   }
 
-  /** Every log, the last seen first. Throws if the stored text is damaged, which must not count as empty. */
-  logs(): RememberedLog[] {
-    const logs = this.#kept(LOGS, isRememberedLog);
-    return logs.toSorted((one, other) => other.seenAt - one.seenAt);
+  /** The log, if one was seen. Throws if the stored text is damaged, which must not count as none. */
+  log(): RememberedLog | undefined {
+    return this.#kept(LOGS, isRememberedLog)[0];
   }
 
-  /** The log of an origin, if it is remembered. */
-  log(origin: string): RememberedLog | undefined {
-    return this.logs().find((log) => log.origin === origin);
-  }
-
-  /** Remembers a log as it is now. Ignores a checkpoint that is smaller than the remembered one of the same key. */
+  /** Remembers the log as it is now. Ignores another log or key than the remembered one, and a smaller checkpoint. */
   remember(log: RememberedLog): void {
-    const known = this.log(log.origin);
-    if (known !== undefined && known.vkey === log.vkey && known.size > log.size) return;
-    this.#keep([log, ...this.#others(log.origin)]);
+    const known = this.log();
+    if (known !== undefined && (known.origin !== log.origin || known.vkey !== log.vkey || known.size > log.size))
+      return;
+    this.#keep(LOGS, [log]);
   }
 
-  /** Forgets a log, and so trusts the key that it shows next. */
-  forget(origin: string): void {
-    this.#keep(this.#others(origin));
+  /** Forgets the log, and so trusts the one that is shown next, and its key. */
+  forget(): void {
+    this.#keep(LOGS, []);
   }
 
   /** The vkeys of trusted witnesses. Throws if the stored text is damaged. */
@@ -67,15 +63,9 @@ export class Memory {
     return this.#kept(WITNESSES, (vkey) => typeof vkey === 'string');
   }
 
-  /** Forgets everything. */
-  clear(): void {
-    this.#keep([]);
-    this.trustWitnesses([]);
-  }
-
   /** Trusts these witnesses, and no others. */
   trustWitnesses(vkeys: readonly string[]): void {
-    this.#storage.setItem(WITNESSES, JSON.stringify(vkeys));
+    this.#keep(WITNESSES, vkeys);
   }
 
   #kept<Value>(name: string, isOne: (value: unknown) => value is Value): Value[] {
@@ -86,15 +76,11 @@ export class Memory {
       // Text that is not JSON is damaged, too.
     }
     throw new NotVerified(
-      'What this browser remembers of logs and witnesses is damaged, so nothing can be compared with it.',
+      'What this browser remembers of the log and of witnesses is damaged, so nothing can be compared with it.',
     );
   }
 
-  #others(origin: string): RememberedLog[] {
-    return this.logs().filter((log) => log.origin !== origin);
-  }
-
-  #keep(logs: readonly RememberedLog[]): void {
-    this.#storage.setItem(LOGS, JSON.stringify(logs));
+  #keep(name: string, values: readonly unknown[]): void {
+    this.#storage.setItem(name, JSON.stringify(values));
   }
 }

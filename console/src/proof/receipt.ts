@@ -10,7 +10,7 @@ import {
   openCheckpoint,
   readCheckpoint,
 } from './checkpoint.ts';
-import { parseEvent, parseRecord } from './event.ts';
+import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
 import { CONTENT_CHECKED, checkContent, type ProvenEvent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 
@@ -51,10 +51,11 @@ export async function proveReceipt(
   findings.unchecked.push(trust);
   const cosignatures = checkCosignatures(checkpoint, witnesses, findings);
   const record = parseRecord(extra);
-  const event = parseEvent(record.event);
-  if (event.position !== index + 1)
+  const entry = eventBytes(record.event);
+  const event = parseEvent(entry);
+  if (Number(event.position) !== index + 1)
     throw new NotVerified(`The receipt shows event ${event.position} and proves event ${index + 1}.`);
-  const leaf = recordHash(record.event);
+  const leaf = recordHash(entry);
   orNotVerified(
     () => checkRecord(hashes, checkpoint.size, checkpoint.root, index, leaf),
     () => 'The event in the receipt is not in the tree of its checkpoint: the receipt was changed.',
@@ -63,7 +64,7 @@ export async function proveReceipt(
     `The event at position ${event.position} is entry ${index} of the tree: its hash leads up to the root of the checkpoint.`,
   );
   if (record.content === undefined) throw new NotVerified('The receipt does not show the content of the event.');
-  const content = checkContent(record.content, event);
+  const content = checkContent(contentBytes(record.content), event);
   findings.checked.push(CONTENT_CHECKED);
   findings.unchecked.push('That the log still has the event today: to check that, verify its position.');
   return { event: { event, leaf, content, erasedBy: undefined }, checkpoint, cosignatures };

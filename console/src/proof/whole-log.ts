@@ -1,8 +1,9 @@
+import type { Event } from '../../../gen/plantstore/v1/event_pb.ts';
 import { concat } from '../../../src/tlog/bytes.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../../src/tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH } from '../../../src/tlog/tile.ts';
 import { counted } from '../numbers.ts';
-import { type LogEvent, parseEvent } from './event.ts';
+import { parseEvent, timeOf } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 
@@ -27,18 +28,18 @@ export async function proveWholeLog(
   findings: Findings,
 ): Promise<number> {
   const { size } = log.checkpoint;
-  let last: LogEvent | undefined;
+  let last: Event | undefined;
   try {
     for await (const { index, entries } of bundles(log)) {
       signal.throwIfAborted();
       await checkBundle(log, index, entries);
       for (const entry of entries) last = next(last, parseEvent(entry));
-      onProgress(last!.position);
+      onProgress(Number(last!.position));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new NotVerified(
-      `You cancelled the check after ${counted(last?.position ?? 0, 'event')} of ${size.toLocaleString('en')}.`,
+      `You cancelled the check after ${counted(Number(last?.position ?? 0), 'event')} of ${size.toLocaleString('en')}.`,
       error,
     );
   }
@@ -85,11 +86,11 @@ async function checkBundle({ tiles }: ProvenLog, index: number, entries: readonl
 }
 
 /** The event, if it may follow the last one. */
-function next(last: LogEvent | undefined, event: LogEvent): LogEvent {
-  const position = (last?.position ?? 0) + 1;
+function next(last: Event | undefined, event: Event): Event {
+  const position = (last?.position ?? 0n) + 1n;
   if (event.position !== position)
     throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);
-  if (last !== undefined && event.time < last.time)
+  if (last !== undefined && timeOf(event) < timeOf(last))
     throw new NotVerified(`The time of the event at position ${position} is before that of the event before it.`);
   return event;
 }

@@ -1,9 +1,10 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { signal } from '@preact/signals';
+import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
 import { may } from '../../access.ts';
 import { plants } from '../../api/connect.ts';
 import { readStretch } from '../../log/reader.ts';
-import { type EventRecord, parseRecord, recordOf } from '../../proof/event.ts';
+import { parseRecord } from '../../proof/event.ts';
 import { proveEvent } from '../../proof/event-proof.ts';
 import { openLog } from '../../proof/log.ts';
 import { Memory } from '../../proof/memory.ts';
@@ -36,7 +37,7 @@ export const memory = new Memory({
 /** Whether what is remembered cannot be read. */
 export function isMemoryDamaged(): boolean {
   try {
-    memory.logs();
+    memory.log();
     memory.witnesses();
     return false;
   } catch {
@@ -78,8 +79,8 @@ const given = (vkey: string): TrustedKey | undefined =>
   vkey === '' ? undefined : { vkey, trust: "That the key is the log's own: you gave it." };
 
 function remembered(origin: string): TrustedKey | undefined {
-  const log = memory.log(origin);
-  if (log === undefined) return undefined;
+  const log = memory.log();
+  if (log?.origin !== origin) return undefined;
   const since = momentOf(log.trustedSince);
   return {
     vkey: log.vkey,
@@ -102,7 +103,7 @@ async function handedOut(origin: string): Promise<TrustedKey> {
 }
 
 /** The record at a position, as far as the token may see it. Says which scope is missing. */
-async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<EventRecord | undefined> {
+async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<Record | undefined> {
   try {
     if (may('plants:audit')) return await auditedRecord(position, signal);
     if (may('plants:read')) return await ownRecord(position, signal);
@@ -122,13 +123,13 @@ async function recordAt(position: number, signal: AbortSignal, findings: Finding
   return undefined;
 }
 
-async function auditedRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
+async function auditedRecord(position: number, signal: AbortSignal): Promise<Record> {
   const [record] = await readStretch(BigInt(position - 1), BigInt(position), {}, signal);
-  if (record !== undefined) return recordOf(record);
+  if (record !== undefined) return record;
   throw new NotVerified(`The service shows no event at position ${position}, but its log has one.`);
 }
 
-async function ownRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
+async function ownRecord(position: number, signal: AbortSignal): Promise<Record> {
   const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
   return parseRecord(parseReceipt(receipt).extra);
 }

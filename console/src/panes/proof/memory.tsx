@@ -6,29 +6,28 @@ import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
-/** What this browser remembers of logs. */
-export function RememberedLogs() {
-  const logs = memory.logs();
+/** What this browser remembers of the log. */
+export function Remembered() {
+  const log = memory.log();
   return (
     <section aria-labelledby="remembered">
       <h2 id="remembered">What this browser remembers</h2>
       <p>
-        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Later
-        checkpoints of the log must extend that one.
+        The last checkpoint that it verified of the log, and the key that it trusts: the first that it saw. Later
+        checkpoints must extend that one.
       </p>
-      {logs.length === 0 && (
+      {log === undefined ? (
         <p>Nothing yet. When you verify an event, this browser remembers the checkpoint of its log.</p>
-      )}
-      <ul class="kept">
-        {logs.map((log) => (
-          <li key={log.origin}>
+      ) : (
+        <ul class="kept">
+          <li>
             <RememberedView log={log} />
-            <button type="button" aria-label={`Forget ${log.origin}`} onClick={() => memory.forget(log.origin)}>
+            <button type="button" aria-label={`Forget ${log.origin}`} onClick={() => memory.forget()}>
               Forget
             </button>
           </li>
-        ))}
-      </ul>
+        </ul>
+      )}
     </section>
   );
 }
@@ -54,14 +53,19 @@ export function DamagedMemory() {
   return (
     <section class="problem" role="alert">
       <p>
-        What this browser remembers of logs and witnesses is damaged. Nothing can be verified until you press Forget
-        everything.
+        What this browser remembers of the log and of witnesses is damaged. Nothing can be verified until you press
+        Forget everything.
       </p>
-      <button type="button" onClick={() => memory.clear()}>
+      <button type="button" onClick={forgetAll}>
         Forget everything
       </button>
     </section>
   );
+}
+
+function forgetAll(): void {
+  memory.forget();
+  memory.trustWitnesses([]);
 }
 
 /** The witnesses that are trusted. */

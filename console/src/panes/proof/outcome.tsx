@@ -71,7 +71,7 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
       <dl>
         <Fact name="Type">{event.type}</Fact>
         <Fact name="Time">
-          <When time={event.time} />
+          <When time={event.time!} />
         </Fact>
         {content && <ContentFacts content={content} />}
         <Fact name="Erased by">{erasedBy && `the event at position ${erasedBy}`}</Fact>
