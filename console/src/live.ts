@@ -1,6 +1,8 @@
 import { effect, type Signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { isUnauthenticated, isUnreachable, messageOf } from './api/trouble.ts';
 import { offline, online, unreachable } from './reach.ts';
+import { usable } from './session.ts';
 
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
@@ -12,16 +14,29 @@ export interface Liveness {
   readonly message?: string;
 }
 
+/** What a pane shows of a stream. */
+export interface Stream {
+  readonly liveness: Signal<Liveness>;
+  /** Calls `isLive` when what it shows is up to date, and ends with the signal. */
+  readonly run: (isLive: () => void, signal: AbortSignal) => Promise<void>;
+}
+
 /**
- * Runs a stream until the signal aborts. If the stream breaks off, or the service stops answering other calls, runs it
- * again once the service is reachable. `run` calls `isLive` when its view is up to date, and ends with the signal that it
- * gets. Also ends when the service refuses the token; a new sign-in runs it again.
+ * Runs a stream while the pane is open and somebody is signed in. If the stream breaks off, or the service stops
+ * answering other calls, runs it again once the service is reachable. When the service refuses the token, a new sign-in
+ * runs it again.
  */
-export async function keepLive(
-  run: (isLive: () => void, signal: AbortSignal) => Promise<void>,
-  liveness: Signal<Liveness>,
-  signal: AbortSignal,
-): Promise<void> {
+export function useStream(stream: Stream): void {
+  const { value: current } = usable;
+  useEffect(() => {
+    if (current === undefined) return;
+    const abort = new AbortController();
+    void keepLive(stream, abort.signal);
+    return () => abort.abort();
+  }, [stream, current]);
+}
+
+async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise<void> {
   let pause = FIRST_PAUSE;
   liveness.value = { state: 'loading' };
   signal.addEventListener('abort', () => {

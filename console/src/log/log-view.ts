@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
-import { keepLive, type Liveness } from '../live.ts';
+import type { Liveness, Stream } from '../live.ts';
 import { followFrom, positionFrom, readHead, readStretch, type Selection } from './reader.ts';
 
 /** Positions that are read first, and the rows that are looked for before a reader is asked to scroll. */
@@ -20,7 +20,7 @@ export interface LogFilter extends Selection {
 }
 
 /** The log from its end backwards, as far as it was requested, and the events that are appended meanwhile. */
-export class LogView {
+export class LogView implements Stream {
   readonly liveness = signal<Liveness>({ state: 'loading' });
   /** Increases with each visible change. */
   readonly version = signal(0);
@@ -68,14 +68,11 @@ export class LogView {
     if (!isHeld) this.#letIn();
   }
 
-  /** Reads the newest events, then follows new ones until the signal aborts. */
-  run(abort: AbortSignal): Promise<void> {
-    const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
-      this.#abort = signal;
-      return this.#follow(isLive);
-    };
-    return keepLive(attempt, this.liveness, abort);
-  }
+  /** Reads the newest events, then follows new ones. */
+  readonly run = (isLive: () => void, signal: AbortSignal): Promise<void> => {
+    this.#abort = signal;
+    return this.#follow(isLive);
+  };
 
   /** Reads older events, enough to fill a page. Does nothing while it is already reading. */
   async more(): Promise<void> {

@@ -1,10 +1,9 @@
 import { signal } from '@preact/signals';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { service } from '../api/rest.ts';
 import { Cards } from '../instance/cards.tsx';
 import type { Report } from '../instance/report.ts';
-import { keepLive, type Liveness } from '../live.ts';
-import { usable } from '../session.ts';
+import { type Liveness, type Stream, useStream } from '../live.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
@@ -15,14 +14,10 @@ const LONGEST_ANSWER = 8_000;
 
 /** The state of the instance that answers. */
 export function InstancePane() {
-  const { value: current } = usable;
-  const liveness = useMemo(() => signal<Liveness>({ state: 'loading' }), []);
   /** The last one, and the one before. */
   const [[report, before], setReports] = useState<readonly Report[]>([]);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    const poll = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
+  const stream = useMemo((): Stream => {
+    const run: Stream['run'] = async (isLive, signal) => {
       while (!signal.aborted) {
         if (!document.hidden) {
           const limit = AbortSignal.timeout(LONGEST_ANSWER);
@@ -36,13 +31,14 @@ export function InstancePane() {
         await new Promise((resolve) => setTimeout(resolve, EVERY));
       }
     };
-    void keepLive(poll, liveness, abort.signal);
-    return () => abort.abort();
-  }, [current]);
+    return { liveness: signal<Liveness>({ state: 'loading' }), run };
+  }, []);
+  useStream(stream);
+  const { value: liveness } = stream.liveness;
 
   if (report === undefined)
-    return liveness.value.state === 'failed' ? (
-      <Notice title="The instance gives no report." problem={liveness.value.message ?? ''} />
+    return liveness.state === 'failed' ? (
+      <Notice title="The instance gives no report." problem={liveness.message ?? ''} />
     ) : (
       <p class="loading">{loading()}</p>
     );
@@ -52,7 +48,7 @@ export function InstancePane() {
         <p class={`verdict ${report.status === 'ready' ? 'good' : 'bad'}`} role="status">
           {report.status === 'ready' ? 'Ready' : report.status === 'draining' ? 'Stopping' : 'Not ready'}
         </p>
-        <LiveChip liveness={liveness.value} />
+        <LiveChip liveness={liveness} />
       </div>
       <Cards report={report} before={before} />
     </>

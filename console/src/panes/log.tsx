@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useStream } from '../live.ts';
 import { EventRow } from '../log/event-row.tsx';
 import { LogView } from '../log/log-view.ts';
 import { counted, positionOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
-import { usable } from '../session.ts';
 import { zoneAt } from '../times.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { loading } from '../ui/loading.ts';
@@ -24,18 +24,12 @@ const COLUMNS = [
 /** Every event of every owner, live. */
 export function LogPane() {
   const { query } = route.value;
-  const { value: current } = usable;
   const texts = textsIn(query);
   const wanted = JSON.stringify(texts);
   const chosen = query.get('event') ?? '';
   const [isPaused, setPaused] = useState(false);
   const view = useMemo(() => new LogView(filterOf(texts)), [wanted]);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    void view.run(abort.signal);
-    return () => abort.abort();
-  }, [view, current]);
+  useStream(view);
 
   // A user who has scrolled down is reading: nothing moves.
   const isAway = useScrolledAway();

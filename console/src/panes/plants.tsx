@@ -1,6 +1,7 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Plant } from '../../../client/index.ts';
 import { may, owner } from '../access.ts';
+import { useStream } from '../live.ts';
 import { AddForm } from '../plants/add-form.tsx';
 import { ResultLine } from '../plants/result-line.tsx';
 import { TEXTS } from '../plants/texts.ts';
@@ -25,12 +26,7 @@ export function PlantsPane() {
   const { result, add, remove } = useCommands();
   const [wanted, setWanted] = useState('');
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    void watch.run(abort.signal);
-    return () => abort.abort();
-  }, [watch, current]);
+  useStream(watch);
 
   const version = watch.version.value;
   const { plants } = watch;

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { openPlantStore } from '../api/rest.ts';
-import { keepLive, type Liveness } from '../live.ts';
+import type { Liveness, Stream } from '../live.ts';
 import { PlantList } from './plant-list.ts';
 
 /** The caller's plants, kept up to date. */
-export class PlantWatch {
+export class PlantWatch implements Stream {
   readonly liveness = signal<Liveness>({ state: 'loading' });
   /** Increases with each visible change, at most once a frame. */
   readonly version = signal(0);
@@ -26,16 +26,8 @@ export class PlantWatch {
     return this.#shown;
   }
 
-  /** Watches until the signal aborts. */
-  run(abort: AbortSignal): Promise<void> {
-    const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
-      this.#isLive = isLive;
-      return this.#follow(signal);
-    };
-    return keepLive(attempt, this.liveness, abort);
-  }
-
-  async #follow(signal: AbortSignal): Promise<void> {
+  readonly run = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
+    this.#isLive = isLive;
     const after = this.#position;
     for await (const change of this.#store.watch({ signal, ...(after !== undefined && { after }) })) {
       if (change.type === 'reset') {
@@ -49,7 +41,7 @@ export class PlantWatch {
       if ('position' in change) this.#position = change.position;
       this.#changed();
     }
-  }
+  };
 
   #changed(): void {
     if (this.#isDue) return;
