@@ -32,6 +32,7 @@ COPY --from=console /app/console/dist console/dist
 COPY package.json LICENSE ./
 COPY bin bin
 COPY gen gen
+COPY docs/configuration.md docs/configuration.md
 COPY src src
 # The service writes only here: the embedded store and its own keys. A verification of the log also writes to /tmp.
 RUN install --directory --owner=node --group=node --mode=700 /data

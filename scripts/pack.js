@@ -28,6 +28,7 @@ for (const path of readdirSync(SERVICE, { recursive: true, encoding: 'utf8' }).f
 cpSync('console/dist', join(SERVICE, 'console/dist'), { recursive: true });
 cpSync('package.json', join(SERVICE, 'package.json'));
 cpSync('gen/openapi.json', join(SERVICE, 'gen/openapi.json'));
+cpSync('docs/configuration.md', join(SERVICE, 'docs/configuration.md'));
 
 // The packages that are installed with it, from the lock file: a bill of materials, and the licence of each.
 const { devDependencies: _, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'));

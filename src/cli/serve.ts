@@ -1,6 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { SETTINGS } from '../settings.ts';
 
 /** `plantstore serve` */
 export const serveCommand = (): Command =>
@@ -12,11 +12,23 @@ export const serveCommand = (): Command =>
       await serve(loadConfig());
     });
 
-function help(): string {
-  const names = Object.entries(SETTINGS).map(([name, { meaning, fallback }]) => {
-    const text = meaning.replace(/\[([^[\]]+)\]\([^()]+\)/g, '$1').replaceAll('`', '');
-    return `  ${name.padEnd(21)}${text}${fallback ? ` (default: ${fallback})` : ''}`;
+/** The page whose tables say what each setting means. */
+const REFERENCE = new URL('../../docs/configuration.md', import.meta.url);
+
+/** The rows of its tables, in words without marks. */
+function settings(): string[] {
+  const rows = readFileSync(REFERENCE, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
+  return rows.map((row) => {
+    const cells = row.split('|').map((cell) => cell.trim().replaceAll('`', ''));
+    const [, name = '', fallback, meaning = ''] = cells;
+    const text = meaning.replace(/\[([^[\]]+)\]\([^()]+\)/g, '$1');
+    return `  ${name.padEnd(21)}${text}${fallback === 'unset' ? '' : ` (default: ${fallback})`}`;
   });
+}
+
+function help(): string {
   return `
 Log lines go to stdout, one JSON object per line (in a terminal and without an
 issuer: lines for people); "listening" names each port.
@@ -25,7 +37,7 @@ JWKS_URL, JWT_ISSUER and JWT_AUDIENCE it runs in development mode; plantstore
 token then issues tokens.
 
 Environment:
-${names.join('\n')}
+${settings().join('\n')}
 To turn traces on, set OTEL_EXPORTER_OTLP_ENDPOINT,
 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_TRACES_EXPORTER. OTEL_SDK_DISABLED=true
 turns them off. OpenTelemetry reads these and its other variables itself.

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
@@ -98,12 +99,18 @@ test('the image refuses development mode, listens for others, and runs as nobody
 test('the build context has what the Dockerfile copies, and nothing else', () => {
   const context = readFileSync('.dockerignore', 'utf8')
     .matchAll(/^!(.+)$/gm)
-    .map(([, name]) => name!);
+    .map(([, name]) => name!.split('/')[0]!);
   const copied = readFileSync('Dockerfile', 'utf8')
     .matchAll(/^COPY (?!--from)(.+) \S+$/gm)
     .flatMap(([, sources]) => sources!.split(' '))
     .map((source) => source.split('/')[0]!);
   expect(new Set(context)).toEqual(new Set(copied));
+});
+
+test('its help has every setting, which it reads from the documentation', async () => {
+  const program = start([...COMMAND, '--help'], {});
+  const help = await text(program.stdout!);
+  expect(Object.keys(SETTINGS).filter((name) => !help.includes(`\n  ${name} `))).toEqual([]);
 });
 
 test('what the sources import is there in production', () => {

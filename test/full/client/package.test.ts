@@ -128,6 +128,8 @@ test('the packed service runs from where npm installs it, its threads and its co
   const verified = await run(process.execPath, [program, 'audit', 'verify'], settings);
   expect(verified.code, verified.stderr).toBe(0);
   expect(verified.stdout).toContain('read_model');
+  const help = await run(process.execPath, [program, 'serve', '--help'], settings);
+  expect(help, help.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('\n  DATA_DIR ') });
   const ended = once(service, 'exit');
   service.kill();
   expect(await ended).toEqual([0, null]);
