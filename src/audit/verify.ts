@@ -1,6 +1,12 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head, LoggedEvent } from '../log/event/event.ts';
-import { BrokenReadModelError, type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
+import {
+  BrokenReadModelError,
+  type DamagedStoreError,
+  LostRecordError,
+  MalformedRowError,
+  type Store,
+} from '../log/store.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { type Check, type Failure, QUESTIONS, type Question } from './checks/check.ts';
@@ -194,11 +200,14 @@ async function taken(check: Check, events: readonly LoggedEvent[]): Promise<Fail
   }
 }
 
+/** What a store says of rows and records that it has lost, or cannot read. */
+const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
+
 async function finished(check: Check, fault: string | undefined): Promise<Failure | undefined> {
   try {
     return await check.finish();
   } catch (error) {
-    if (error instanceof LostRecordError || error instanceof BrokenReadModelError) return { message: error.message };
+    if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
     if (error instanceof BrokenTreeError) return { message: error.why };
     return unanswered(check.question, stopAt(error, fault));
   }

@@ -94,6 +94,20 @@ export class BrokenReadModelError extends Error {
   }
 }
 
+/**
+ * A row has a key that no service writes, so that a repair cannot replace it. Whoever needs the row fails, and the message
+ * says what to do. Retrying is useless.
+ */
+export class MalformedRowError extends Error {
+  /** `where` the row is, in words. */
+  constructor(where: string) {
+    super(
+      `${where} has an _id of another type than the service writes: delete it by hand (docs/mongodb.md says how to find it), then run plantstore audit rebuild`,
+    );
+    this.name = 'MalformedRowError';
+  }
+}
+
 /** The error for a store without the record that says up to where its read model is folded. */
 export const lostCheckpoint = (): BrokenReadModelError =>
   new BrokenReadModelError('the store has lost the checkpoint of its read model (plants in checkpoints)');

@@ -1,6 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
-import { BrokenReadModelError, LostRecordError } from './store.ts';
+import { BrokenReadModelError, LostRecordError, MalformedRowError } from './store.ts';
 import { LogChangedError } from './tail/follower.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
@@ -31,7 +31,8 @@ export const unavailable = (error: unknown): Error =>
 
 function messageOf(error: unknown): string {
   if (error instanceof LogChangedError) return 'this instance does not serve, because its log was replaced; try again';
-  if (error instanceof BrokenReadModelError) return 'the plants cannot be read now; try again';
+  if (error instanceof BrokenReadModelError || error instanceof MalformedRowError)
+    return 'the plants cannot be read now; try again';
   if (error instanceof LostRecordError)
     return 'no checkpoint can be signed until the id of the log is restored; try again';
   if (error instanceof BrokenTreeError)

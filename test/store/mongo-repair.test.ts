@@ -42,4 +42,21 @@ describe.runIf(HAS_MONGODB)('repairs on MongoDB', () => {
     expect((await verdictOf(store)).places).toEqual({});
     await cleanup();
   });
+
+  test.each([
+    ['id', { owner: 'alice', id: new Int32(2) }],
+    ['owner', { owner: new Int32(7), id: Long.fromNumber(2) }],
+    ['parts', new Int32(7)],
+  ])('a row whose _id has another type (%s) is found, and no repair goes on for ever', async (_, _id) => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    await project(store);
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: typeof _id; name: string }>('plants').insertOne({ _id, name: 'Fern' });
+    const why = 'has an _id of another type than the service writes: delete it by hand';
+    expect((await verdictOf(store)).places).toEqual({ read_model: expect.stringContaining(why) });
+    await expect(repair(store)).rejects.toThrow(why);
+    await client.close();
+    await cleanup();
+  });
 });

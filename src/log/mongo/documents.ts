@@ -4,7 +4,7 @@ import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import { type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
 import { keptBytes } from '../event/kept-bytes.ts';
-import type { OwnedRow } from '../store.ts';
+import { MalformedRowError, type OwnedRow } from '../store.ts';
 
 /** A document of `events`: an event, and the keys that it is found by. */
 export interface EventDocument {
@@ -127,9 +127,12 @@ function bytesOf(value: unknown): Uint8Array {
   return keptBytes(value.value());
 }
 
-/** The row that a document holds. */
-export const toRow = (document: PlantDocument): OwnedRow =>
-  withKey({ owner: document._id.owner, id: document._id.id.toBigInt() }, document);
+/** The row that a document holds. Throws MalformedRowError for an `_id` that `toPlantId` returns for no key. */
+export function toRow(document: PlantDocument): OwnedRow {
+  const { owner, id } = document._id;
+  if (typeof owner !== 'string' || !Long.isLong(id)) throw new MalformedRowError('a document of `plants`');
+  return withKey({ owner, id: id.toBigInt() }, document);
+}
 
 /** The row as a document. The client omits an unset text. */
 export const toPlantDocument = (row: OwnedRow): PlantDocument => ({ _id: toPlantId(row), ...plantFields(row) });
