@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { Admission } from '../../src/transport/admission/admission.ts';
+import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { GrpcApp } from '../support/grpc.ts';
@@ -120,14 +121,45 @@ test('clients that are far away are served after their handshakes, however many 
 });
 
 test('what waits for its handshake counts as memory of requests, until it is gone', async () => {
-  const begun = called('set', 100);
   const open = await connections(100);
-  for (const socket of open) socket.write(Buffer.concat([hello.subarray(0, 1), Buffer.alloc(9_999)]));
-  await begun;
-  expect(admission.held).toBeGreaterThan(0);
+  const counted = called('set', 1, () => admission.held === open.length * (hello.length - 1));
+  for (const socket of open) socket.write(hello.subarray(0, -1));
+  await counted;
   const gone = called('remove', 1, () => admission.held === 0);
   for (const socket of open) socket.destroy();
   await gone;
+});
+
+test('no handshake begins for a client that has left', async () => {
+  const signed = vi.spyOn(admission.turns, 'follows');
+  const open = await connections(400);
+  for (const socket of open) socket.end(hello);
+  const gone = called('remove', open.length);
+  await gone;
+  // Those whose turn came before the service heard of it.
+  expect(signed.mock.calls.length).toBeLessThan(open.length / 4);
+});
+
+test('what TLS takes counts as memory of requests until its client speaks', async () => {
+  const small = new Admission({ maxInFlight: 1_024, maxWait: 500, requestMemory: MIB }, () => {});
+  await using app = await GrpcApp.start({}, { tls, admission: small });
+  const at = Number(new URL(`https://${app.address}`).port);
+  const open = Array.from({ length: 40 }, () =>
+    connect(at, '127.0.0.1')
+      .on('error', () => {})
+      .resume(),
+  );
+  sockets.push(...open);
+  const { promise: madeRoom, resolve } = Promise.withResolvers<void>();
+  let ended = 0;
+  for (const socket of open) {
+    socket.on('close', () => {
+      if (++ended === open.length - MIB / HANDSHAKE_HELD) resolve();
+    });
+    socket.write(hello);
+  }
+  await madeRoom;
+  expect(await talk(at, PREFACE)).not.toBe('');
 });
 
 /** Resolves when a method of the admission's memory was called so many times while a condition held. */

@@ -1,10 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
+import { HANDSHAKE_HELD } from './handshakes.ts';
 import { handleOf } from './sockets.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
@@ -107,6 +109,9 @@ export class GrpcConnection extends Connection {
   #turn = 0;
   #isTurn = false;
   #reset = 0;
+  /** What TLS takes until the client has sent anything, and what had been read when it was agreed on. */
+  #silent = 0;
+  readonly #agreed: number;
   /** Small pieces since the last look, and since all requests were whole. */
   #small = 0;
   #kept = 0;
@@ -119,7 +124,10 @@ export class GrpcConnection extends Connection {
     this.#serve = serve;
     (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     socket.once('close', () => this.#close());
+    this.#agreed = socket.bytesRead;
     admission.memory.add(this);
+    if (socket instanceof TLSSocket) this.#silent = HANDSHAKE_HELD;
+    this.#count();
     admission.turns.add(this);
   }
 
@@ -199,6 +207,7 @@ export class GrpcConnection extends Connection {
   /** Counts what has arrived since the last look. */
   look(): void {
     this.#small = 0;
+    if (this.#socket.bytesRead > this.#agreed) this.#silent = 0;
     this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     for (const stream of this.#streams.keys()) if (isIncomplete(stream)) incomplete++;
@@ -250,7 +259,7 @@ export class GrpcConnection extends Connection {
 
   #count(): void {
     const streams = this.#streams.size * STREAM + this.#metadata;
-    this.#admission.memory.set(this, this.#unfinished + streams + this.#incomplete);
+    this.#admission.memory.set(this, this.#silent + this.#unfinished + streams + this.#incomplete);
   }
 }
 

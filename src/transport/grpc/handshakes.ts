@@ -6,18 +6,27 @@ import { startReading, stopReading } from './sockets.ts';
 
 /** Handshakes of which bytes are read: Node does the work for all that arrived in one turn of the event loop. */
 const MOST = 16;
+/** Those of them whose turn to begin comes next, at most: so that those that have begun go on. */
+const MOST_NEXT = 8;
 /**
  * Milliseconds for which a handshake is read while others wait. Then it waits behind them, and what its client sends waits
- * in its socket. So a thousand that never go on delay another by a tenth of a second or so.
+ * in its socket. So hundreds that never go on delay another by a tenth of a second or so.
  */
 const SLICE = 2;
 /** Milliseconds that count in a turn for a handshake that begins: its signature is made later. */
 const SIGNATURE = 1;
+/** The head of a record (RFC 8446, section 5.1), where its length stands in it, and the longest record. */
+const HEAD = 5;
+const LENGTH = 3;
+const MAX_RECORD = HEAD + 16 * 1024;
+/** What TLS takes in memory from the begin of a handshake until the client speaks HTTP/2. */
+export const HANDSHAKE_HELD = 64 * 1024;
 
 /**
  * A TLS server that listens nowhere: it agrees on TLS with clients on sockets that others have accepted. A handshake
- * takes a thousand times what its client sends, and anybody may begin one. So each begins at its connection's turn, and
- * few of them are read at once; all others wait in their sockets.
+ * takes a thousand times what its client sends, of time and of memory, and anybody may begin one. So each begins at its
+ * connection's turn, once the client's first record is there, and then counts as memory of requests. Few of them are
+ * read at once; all others wait in their sockets.
  */
 export class Handshakes {
   readonly server: TlsServer;
@@ -25,7 +34,14 @@ export class Handshakes {
   readonly #milliseconds: number;
   /** All that have not ended, by the name of their connection. */
   readonly #byName = new Map<string, Handshake>();
-  /** Those that wait, and those that are read. In order of arrival. */
+  /**
+   * Those that may begin. The last one is the next: if more come than can begin, nobody would be served who had to wait
+   * for all that came before.
+   */
+  readonly #whole: Handshake[] = [];
+  /** Those whose turn to begin comes next. */
+  readonly #coming = new Set<Handshake>();
+  /** Those that have begun: that wait, in order of arrival, and that are read. */
   readonly #waiting = new Set<Handshake>();
   readonly #read = new Set<Handshake>();
   #slice: NodeJS.Timeout | undefined;
@@ -44,9 +60,8 @@ export class Handshakes {
 
   /** Agrees on TLS on a socket, whatever was read of it and put back. */
   add(socket: Socket): void {
-    stopReading(socket);
     const name = nameOf(socket);
-    const handshake = new Handshake(socket, this.#admission, () => this.server.emit('connection', socket));
+    const handshake = new Handshake(socket, this.#admission);
     const timer = setTimeout(() => handshake.end(), this.#milliseconds);
     handshake.over = () => {
       handshake.over = () => {};
@@ -54,33 +69,57 @@ export class Handshakes {
       // A lost connection may be found closed when its client has opened another one on its port.
       if (this.#byName.get(name) === handshake) this.#byName.delete(name);
       this.#admission.closed(handshake);
-      this.#waiting.delete(handshake);
-      if (this.#read.delete(handshake)) this.#next();
+      this.#forget(handshake);
+      this.#next();
+    };
+    handshake.whole = () => {
+      this.#whole.push(handshake);
+      this.#next();
+    };
+    handshake.begin = () => {
+      this.#coming.delete(handshake);
+      this.#read.add(handshake);
+      this.server.emit('connection', socket);
     };
     socket.once('close', () => handshake.over());
     this.#byName.set(name, handshake);
-    this.#waiting.add(handshake);
-    this.#next();
+    handshake.receive();
+  }
+
+  #forget(handshake: Handshake): void {
+    const place = this.#whole.lastIndexOf(handshake);
+    if (place >= 0) this.#whole.splice(place, 1);
+    for (const some of [this.#coming, this.#waiting, this.#read]) some.delete(handshake);
   }
 
   #next(): void {
+    while (this.#hasRoom() && this.#coming.size < MOST_NEXT) {
+      const newest = this.#whole.pop();
+      if (newest === undefined) break;
+      this.#coming.add(newest);
+      this.#admission.turns.add(newest);
+    }
     for (const handshake of this.#waiting) {
-      if (this.#read.size === MOST) break;
+      if (!this.#hasRoom()) break;
       this.#waiting.delete(handshake);
       this.#read.add(handshake);
-      this.#admission.turns.add(handshake);
+      handshake.goOn();
     }
-    if (this.#waiting.size > 0) this.#slice ??= setTimeout(() => this.#rotate(), SLICE);
+    if (this.#whole.length + this.#waiting.size > 0) this.#slice ??= setTimeout(() => this.#rotate(), SLICE);
+  }
+
+  #hasRoom(): boolean {
+    return this.#coming.size + this.#read.size < MOST;
   }
 
   /** Those that were read for a slice let others go on. */
   #rotate(): void {
     this.#slice = undefined;
     for (const handshake of this.#read) {
-      if (!handshake.stop()) continue;
-      this.#read.delete(handshake);
+      handshake.stop();
       this.#waiting.add(handshake);
     }
+    this.#read.clear();
     this.#next();
   }
 }
@@ -88,38 +127,61 @@ export class Handshakes {
 /** A connection that does not speak TLS yet. */
 class Handshake extends Connection {
   readonly protocol = 'grpc';
+  /** Its client's first record is there. */
+  whole: () => void = () => {};
+  /** It is its turn. */
+  begin: () => void = () => {};
   /** It is a handshake no more. */
   over: () => void = () => {};
   readonly #socket: Socket;
   readonly #admission: Admission;
-  readonly #begin: () => void;
-  #hasBegun = false;
+  #bytes: Buffer = Buffer.alloc(0);
+  #isWhole = false;
 
-  constructor(socket: Socket, admission: Admission, begin: () => void) {
+  constructor(socket: Socket, admission: Admission) {
     super(admission.fresh.grpc);
     this.#socket = socket;
     this.#admission = admission;
-    this.#begin = begin;
     admission.memory.add(this);
-    admission.memory.set(this, socket.readableLength);
+    socket.on('readable', this.receive);
   }
 
-  override work(): boolean {
-    if (this.#socket.destroyed) return false;
-    if (this.#hasBegun) startReading(this.#socket);
-    else {
-      this.#hasBegun = true;
-      this.#admission.turns.follows(SIGNATURE);
-      this.#begin();
+  /** Reads until it begins: so it hears when its client leaves, and nothing is begun for whoever has left. */
+  readonly receive = (): void => {
+    const more: Buffer | null = this.#socket.read();
+    if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more]);
+    const { length } = this.#bytes;
+    if (length > MAX_RECORD) {
+      this.#socket.destroy();
+      return;
     }
+    this.#admission.memory.set(this, length);
+    if (this.#isWhole || length < HEAD || length < HEAD + this.#bytes.readUInt16BE(LENGTH)) return;
+    this.#isWhole = true;
+    this.whole();
+  };
+
+  override work(): boolean {
+    const socket = this.#socket;
+    if (socket.destroyed) return false;
+    socket.off('readable', this.receive).unshift(this.#bytes);
+    stopReading(socket);
+    this.#admission.memory.set(this, HANDSHAKE_HELD);
+    // It may have been ended to make room.
+    if (socket.destroyed) return false;
+    this.#admission.turns.follows(SIGNATURE);
+    this.begin();
     return false;
   }
 
-  /** Reads no more until its next turn. Returns false while it waits for its turn. */
-  stop(): boolean {
-    if (this.waitsAs !== undefined) return false;
+  /** Reads what its client sends. */
+  goOn(): void {
+    startReading(this.#socket);
+  }
+
+  /** Reads no more. */
+  stop(): void {
     stopReading(this.#socket);
-    return true;
   }
 
   override end(): void {
