@@ -15,14 +15,11 @@ const TILE = BigInt(TILE_WIDTH);
 /** One event: what it says, its hashes, its trace, its place in the tree. */
 export function EventDetail({ record }: { readonly record: Record }) {
   const event = record.event!;
-  const { content } = record;
-  const subject = subjectOf(content);
-  const leaf = event.position - 1n;
+  const subject = subjectOf(record.content);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
   }, [event]);
-  const trace = content?.traceparent === undefined ? undefined : /^00-(\w{32})-(\w{16})-/.exec(content.traceparent);
   return (
     <>
       <h2 ref={heading} tabIndex={-1}>
@@ -36,33 +33,46 @@ export function EventDetail({ record }: { readonly record: Record }) {
         )}
         <a href={linkTo('time', { position: String(event.position) })}>The plants then</a>
       </p>
+      <EventFacts record={record} />
+    </>
+  );
+}
+
+/** An event as facts. What the record lacks is left out. */
+export function EventFacts({ record: { event, content, erasedBy } }: { readonly record: Record }) {
+  const { position, time, type, eventId, commitment, hash } = event!;
+  const leaf = position - 1n;
+  const trace = content && /^00-(\w{32})-(\w{16})-/.exec(content.traceparent);
+  return (
+    <>
       <dl>
-        <Fact name="Type">{event.type}</Fact>
+        <Fact name="Type">{type}</Fact>
         <Fact name="Time">
-          <When time={event.time!} />
+          <When time={time!} />
         </Fact>
         <Fact name="Event id" isCode>
-          {event.eventId}
+          {eventId}
         </Fact>
       </dl>
-      <h3>Content</h3>
-      {content === undefined ? (
-        <p>
-          Erased by <a href={linkTo('log', { event: String(record.erasedBy) })}>event {String(record.erasedBy)}</a>. The
-          event and its hashes stay.
-        </p>
-      ) : (
+      {(content !== undefined || erasedBy > 0n) && <h3>Content</h3>}
+      {content !== undefined && (
         <dl>
           <ContentFacts content={content} />
         </dl>
       )}
+      {erasedBy > 0n && (
+        <p>
+          Erased by <a href={linkTo('log', { event: String(erasedBy) })}>event {String(erasedBy)}</a>. The event and its
+          hashes stay.
+        </p>
+      )}
       <h3>Hashes</h3>
       <dl>
         <Fact name="Commitment to the content" isCode>
-          {toHex(event.commitment)}
+          {toHex(commitment)}
         </Fact>
         <Fact name="Hash in the chain" isCode>
-          {toHex(event.hash)}
+          {toHex(hash) || undefined}
         </Fact>
       </dl>
       <h3>Place in the tree</h3>

@@ -1,4 +1,5 @@
-import type { Content, Event, Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { create } from '@bufbuild/protobuf';
+import { type Content, type Event, type Record, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import { recordHash, sameHash, sha256 } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
 import { counted } from '../numbers.ts';
@@ -9,41 +10,30 @@ import { type Findings, NotVerified } from './outcome.ts';
 /** Positions after the checkpoint that events may have been added at since. */
 const SOON = 1_000;
 
-/** An event that is proved to be in a log. */
-export interface ProvenEvent {
-  readonly event: Event;
-  /** Its hash in the tree. */
-  readonly leaf: Uint8Array;
-  /** Its content, if it is shown and not erased. */
-  readonly content: Content | undefined;
-  /** Position of the event that erased it, if it is erased. */
-  readonly erasedBy: number | undefined;
-}
-
 /**
  * Proves that a log has an event at a position. If the service's record of it is given, also proves that the record is
- * this event, and that its content fits. Rejects with NotVerified.
+ * this event, and that its content fits. Resolves with what is proved. Rejects with NotVerified.
  */
 export async function proveEvent(
   log: ProvenLog,
   position: number,
   record: Record | undefined,
   findings: Findings,
-): Promise<ProvenEvent> {
-  const { entry, event, leaf } = await proveEntry(log, position);
+): Promise<Record> {
+  const { entry, event } = await proveEntry(log, position);
   findings.checked.push(
     `The event at position ${position} is entry ${position - 1} of the tree: its hash leads up to the root of the checkpoint.`,
   );
   findings.unchecked.push(
     'Its hash in the chain of events: that needs all events before it. The audit command reads them.',
   );
-  if (record === undefined) return { event, leaf, content: undefined, erasedBy: undefined };
+  if (record === undefined) return create(RecordSchema, { event });
   if (!sameHash(eventBytes(record.event), entry))
     throw new NotVerified(
       `The event that the service shows at position ${position} is not the one in its log: it was changed.`,
     );
   findings.checked.push('The event that the service shows there has the same bytes.');
-  return { event, leaf, ...(await proveContent(log, event, record, findings)) };
+  return proveContent(log, event, record, findings);
 }
 
 /** Throws NotVerified unless a content fits the commitment of an event. */
@@ -75,7 +65,7 @@ async function proveEntry(log: ProvenLog, position: number) {
   const event = parseEvent(entry);
   if (Number(event.position) !== position)
     throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);
-  return { entry, event, leaf };
+  return { entry, event };
 }
 
 async function proveContent(
@@ -83,11 +73,11 @@ async function proveContent(
   event: Event,
   { content, erasedBy }: Record,
   findings: Findings,
-): Promise<Pick<ProvenEvent, 'content' | 'erasedBy'>> {
+): Promise<Record> {
   if (content !== undefined) {
     const said = checkContent(contentBytes(content), event);
     findings.checked.push(CONTENT_CHECKED);
-    return { content: said, erasedBy: undefined };
+    return create(RecordSchema, { event, content: said });
   }
   const erasure = erasedBy > event.position ? (await proveEntry(log, Number(erasedBy))).event : undefined;
   if (erasure?.type !== 'OwnerErased')
@@ -96,5 +86,5 @@ async function proveContent(
     );
   findings.checked.push(`Its content was erased: the log has the event OwnerErased at position ${erasedBy}.`);
   findings.unchecked.push('That this erasure covers the event: the log has only the number of erased events.');
-  return { content: undefined, erasedBy: Number(erasedBy) };
+  return create(RecordSchema, { event, erasedBy });
 }

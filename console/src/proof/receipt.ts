@@ -1,3 +1,5 @@
+import { create } from '@bufbuild/protobuf';
+import { type Record, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
@@ -11,12 +13,12 @@ import {
   readCheckpoint,
 } from './checkpoint.ts';
 import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
-import { CONTENT_CHECKED, checkContent, type ProvenEvent } from './event-proof.ts';
+import { CONTENT_CHECKED, checkContent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 
-/** The event of a receipt, and the checkpoint that covers it. */
+/** What a receipt proves of an event, and the checkpoint that covers it. */
 export interface ProvenReceipt {
-  readonly event: ProvenEvent;
+  readonly record: Record;
   readonly checkpoint: NotedCheckpoint;
   readonly cosignatures: Cosignatures;
 }
@@ -67,7 +69,7 @@ export async function proveReceipt(
   const content = checkContent(contentBytes(record.content), event);
   findings.checked.push(CONTENT_CHECKED);
   findings.unchecked.push('That the log still has the event today: to check that, verify its position.');
-  return { event: { event, leaf, content, erasedBy: undefined }, checkpoint, cosignatures };
+  return { record: create(RecordSchema, { event, content }), checkpoint, cosignatures };
 }
 
 /** A receipt: a tlog-proof with the event's Record. */

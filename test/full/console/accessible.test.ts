@@ -13,7 +13,7 @@ const PAGES: readonly (readonly [hash: string, sign: string])[] = [
   ['#/history?owner=alice&plant=3', 'deleted plant 3'],
   ['#/time', 'after event 5'],
   ['#/time?position=5&with=1', '2 added'],
-  ['#/proof?position=2', 'Hash in the tree'],
+  ['#/proof?position=2', 'Leaf hash'],
   ['#/proof?position=99', 'so none at position 99'],
   ['#/instance', 'Answered from memory'],
 ];

@@ -24,7 +24,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'log', hash: '#/log?event=9', sign: 'Leaf hash' },
   { name: 'history', hash: '#/history?owner=alice&plant=3', sign: 'deleted plant 3' },
   { name: 'time', hash: '#/time?position=29&with=12', sign: ' removed' },
-  { name: 'proof', hash: '#/proof?position=9', sign: 'Hash in the tree' },
+  { name: 'proof', hash: '#/proof?position=9', sign: 'Leaf hash' },
   { name: 'instance', hash: '#/instance', sign: 'Answered from memory' },
   { name: 'plants-phone', hash: '#/plants', sign: 'Monstera deliciosa', options: { viewport: PHONE } },
   { name: 'log-phone', hash: '#/log', sign: 'PlantDeleted', options: { viewport: PHONE, colorScheme: 'dark' } },

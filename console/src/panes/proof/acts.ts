@@ -51,7 +51,7 @@ export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outc
     const log = await openLog(httpSource(LOG, signal), memory, findings);
     const record =
       position >= 1 && position <= log.checkpoint.size ? await recordAt(position, signal, findings) : undefined;
-    return { ...log, event: await proveEvent(log, position, record, findings) };
+    return { ...log, record: await proveEvent(log, position, record, findings) };
   });
 
 /** Verifies all events of the log. */

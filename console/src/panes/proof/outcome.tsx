@@ -1,14 +1,12 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { toHex } from '../../../../src/tlog/bytes.ts';
+import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
 import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
 import { formatHash } from '../../../../src/tlog/hash.ts';
-import { ContentFacts } from '../../log/content-facts.tsx';
+import { EventFacts } from '../../log/event-detail.tsx';
 import type { Cosignatures } from '../../proof/checkpoint.ts';
-import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
 import { momentOf } from '../../times.ts';
 import { Fact } from '../../ui/fact.tsx';
-import { When } from '../../ui/when.tsx';
 
 /** What became of a proof, and of what. */
 export interface Shown {
@@ -19,7 +17,7 @@ export interface Shown {
 
 /** What there is to show of what is proved. */
 export interface Proven {
-  readonly event?: ProvenEvent;
+  readonly record?: Record;
   readonly checkpoint: Checkpoint;
   readonly cosignatures: Cosignatures;
 }
@@ -41,11 +39,16 @@ export function OutcomeView({ busy, shown }: { readonly busy: string; readonly s
         )}
         {outcome?.verified === false && <p class="reason">{outcome.reason}</p>}
       </div>
-      {outcome?.verified && outcome.value.event && <EventView {...outcome.value.event} />}
       {outcome && (
         <Sentences title={outcome.verified ? 'Checked' : 'Checked before that'} sentences={outcome.checked} />
       )}
       {outcome?.verified && <Sentences title="Not checked" sentences={outcome.unchecked} />}
+      {outcome?.verified && outcome.value.record && (
+        <>
+          <h3>Event</h3>
+          <EventFacts record={outcome.value.record} />
+        </>
+      )}
       {outcome?.verified && <CheckpointView {...outcome.value} />}
     </div>
   );
@@ -61,29 +64,6 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
-    </>
-  );
-}
-
-function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
-  return (
-    <>
-      <dl>
-        <Fact name="Type">{event.type}</Fact>
-        <Fact name="Time">
-          <When time={event.time!} />
-        </Fact>
-        {content && <ContentFacts content={content} />}
-        <Fact name="Erased by">{erasedBy && `the event at position ${erasedBy}`}</Fact>
-      </dl>
-      <details>
-        <summary>Its id and hashes</summary>
-        <dl>
-          <Fact name="Event id">{event.eventId}</Fact>
-          <Fact name="Commitment">{toHex(event.commitment)}</Fact>
-          <Fact name="Hash in the tree">{toHex(leaf)}</Fact>
-        </dl>
-      </details>
     </>
   );
 }
