@@ -330,14 +330,14 @@ export interface Store {
    */
   clearErased(positions: readonly number[]): AsyncIterable<void>;
 
-  /** Records that the topic has the OwnerErased event at a position. */
-  erasurePublished(position: number): Promise<void>;
+  /** Records whether the topic has the OwnerErased event at a position. */
+  erasurePublished(position: number, isPublished: boolean): Promise<void>;
 
   /**
-   * Completes the erasures of the OwnerErased events at these positions. The owners' names are then nowhere in the store,
-   * but for what `cleared` waits for.
+   * Completes the erasures of the OwnerErased events at these positions; `mustBePublished`: of those alone that the topic
+   * has by now. The owners' names are then nowhere in the store, but for what `cleared` waits for.
    */
-  endErasures(positions: readonly number[]): Promise<void>;
+  endErasures(positions: readonly number[], mustBePublished: boolean): Promise<void>;
 
   /**
    * Resolves when no file of the store holds what was removed by then, in this process or before its start. Rejects with

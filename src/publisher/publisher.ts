@@ -96,7 +96,7 @@ export class Publisher {
     const session = await this.#topic.open();
     try {
       let head = await this.#headOf(session.start);
-      const unfinished = await this.#store.unfinished();
+      let unfinished = await this.#unpublished(head.position);
       const notice = this.#noticeOf(session);
       const reached = () => {
         this.#status.reached(head.position);
@@ -105,8 +105,13 @@ export class Publisher {
       };
       if ((await this.#store.head()).position === head.position) reached();
       else this.#status.reached(head.position);
-      for (let last = monotonic(); !held.aborted; ) {
+      for (let last = monotonic(), tellAt = last; !held.aborted; ) {
         const begun = monotonic();
+        if (begun >= tellAt) {
+          // The store may be away, or its user may not change events.
+          await this.#tellErasures(head.position).catch(() => {});
+          tellAt = begun + MEASURE;
+        }
         const events = await nextEvents(this.#store, head.position);
         if (events.length === 0 && begun < last + IDLE) {
           await pause(POLL, held);
@@ -116,6 +121,8 @@ export class Publisher {
         await session.publish(events.map((event) => withoutErased(event, unfinished)));
         last = monotonic();
         reached();
+        // Names are kept no longer than the topic lacks their erasures.
+        unfinished = unfinished.filter(({ position }) => position > head.position);
         if (events.length < MANY) await pause(begun + PACE - last, held);
       }
     } finally {
@@ -123,10 +130,21 @@ export class Publisher {
     }
   }
 
+  /**
+   * The erasures that the topic lacks, which ends at this position. None of them is complete before it is published: an
+   * earlier topic, or this one before it was restored from a backup, may have had its event.
+   */
+  async #unpublished(end: number): Promise<readonly Unfinished[]> {
+    const unpublished = (await this.#store.unfinished()).filter(({ position }) => position > end);
+    for (const { position, erases } of unpublished)
+      if (erases.isPublished) await this.#store.erasurePublished(position, false);
+    return unpublished;
+  }
+
   /** Marks the erasures that are on the topic as published, including those left unmarked by a fault. */
   async #tellErasures(published: number): Promise<void> {
     for (const { position, erases } of await this.#store.unfinished())
-      if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position);
+      if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position, true);
   }
 
   /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */
@@ -154,8 +172,6 @@ export class Publisher {
     while (!signal.aborted) {
       try {
         const { position } = await this.#store.head();
-        const published = this.#status.published;
-        if (published !== undefined) await this.#tellErasures(published);
         const after = this.#status.waitingAfter(position);
         this.#status.measured(position, after < position ? (await eventAt(this.#store, after + 1))?.time : undefined);
       } catch {

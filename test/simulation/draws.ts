@@ -100,6 +100,11 @@ export const OTHERS: Readonly<
     weight: 0.3,
     draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000), isRunning: random.chance(0.4) }),
   },
+  'rewind topic': {
+    share: 0.05,
+    weight: 0.3,
+    draw: (random) => ({ do: 'rewind topic', by: random.scaled(10, 20_000) }),
+  },
   cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,

@@ -65,6 +65,8 @@ export type Action =
   | { readonly do: 'backup' }
   /** The last backup takes the place of the database, under running instances or while all are stopped. */
   | { readonly do: 'restore'; readonly for: number; readonly isRunning: boolean }
+  /** Kafka is restored as it was so many milliseconds ago. */
+  | { readonly do: 'rewind topic'; readonly by: number }
   | { readonly do: 'cut'; readonly at: number }
   | {
       readonly do: 'line';

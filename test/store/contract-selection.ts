@@ -60,7 +60,7 @@ export function selectionContract(open: OpenStore): void {
     );
 
     test(
-      'with an owner, OwnerErased events of all owners are read too if they are asked for',
+      'with an owner, OwnerErased events of all owners are read too if they are asked for, complete or not',
       on(async ({ store }) => {
         const erased = async (owner: string) => {
           const head = await store.head();
@@ -74,7 +74,15 @@ export function selectionContract(open: OpenStore): void {
         await append(store, added('alice', 2n), added('carol', 2n));
         await erased('carol');
         for await (const _ of store.eraseContents('bob', 4));
-        await store.endErasures([4]);
+        const [unfinished] = await store.unfinished();
+        await store.endErasures([4, 7], true);
+        await store.erasurePublished(4, true);
+        await store.erasurePublished(4, false);
+        await store.endErasures([4, 7], true);
+        expect((await store.unfinished())[0]).toEqual(unfinished);
+        await store.erasurePublished(4, true);
+        await store.endErasures([4, 7], true);
+        expect((await store.unfinished()).map(({ position }) => position)).toEqual([7]);
         const read = async (after: number, only: Selection) =>
           (await collect(store.read(after, only))).map(({ position }) => position);
         expect(await read(0, { owner: 'alice', erasures: true })).toEqual([1, 4, 5, 7]);

@@ -146,9 +146,9 @@ test('a reader that begins before the last step of an erasure holds up the outco
   let onCleared = () => {};
   const watched = override(store, {
     // From between the last two steps: a backup that begins here has read the name, and all of its contents are gone.
-    endErasures: async (positions) => {
+    endErasures: async (...of) => {
       reader.exec('BEGIN; SELECT count(*) FROM events');
-      await store.endErasures(positions);
+      await store.endErasures(...of);
     },
     cleared: () => store.cleared().then(() => onCleared()),
   });

@@ -202,7 +202,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           for await (const _ of store.clearErased(positions)) yield await verify();
           await verify();
         };
-        const endErasures = watched('end', (positions: readonly number[]) => store.endErasures(positions));
+        const endErasures = watched('end', (...of: Parameters<Store['endErasures']>) => store.endErasures(...of));
         await erased(override(store, { removeRows, clearErased, endErasures }));
         expect([...new Set(answers)]).toEqual(['rows: true', 'contents: true', 'end: true']);
         const { position } = await store.head();

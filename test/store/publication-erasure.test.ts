@@ -1,43 +1,67 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Store } from '../../src/log/store.ts';
+import { eventAt } from '../../src/log/whole-range.ts';
 import { eventMessage } from '../../src/publisher/message.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
+import type { Published, Topic } from '../../src/publisher/topic.ts';
 import { added, append } from '../support/events.ts';
 import { dataDirectory } from '../support/publication.ts';
 
-const EMPTY = { position: 0, hash: '' };
-
-test('a topic that was created during an erasure, which the former one was told of, gets nothing of the owner from before', async () => {
-  using directory = dataDirectory();
-  const store = openSqlite(directory.path);
+/** Alice adds a plant, bob one, and alice is erased; an earlier topic has it all. Then alice adds one again. */
+async function openErased(path: string): Promise<Store> {
+  const store = openSqlite(path);
   const [, before] = await append(store, added('alice', 1n), added('bob', 1n));
   const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: false };
   const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
   const erasure = { ...seal(headAt(before!), event, randomUUID(), before!.time), erases };
   await store.append([erasure]);
-  await store.erasurePublished(erasure.position);
+  await store.erasurePublished(erasure.position, true);
   await append(store, added('alice', 2n));
+  return store;
+}
+
+/** A topic that ends at a position. `onPublish` is awaited before it takes events, whose keys it adds. */
+function topicAt(start: Published, onPublish: () => Promise<void>): Topic & { readonly keys: (string | undefined)[] } {
   const keys: (string | undefined)[] = [];
-  let end = 0;
-  const publisher = new Publisher({
-    store,
-    topic: {
-      open: async () => ({
-        start: EMPTY,
-        notice: undefined,
-        publish: async (events) => {
-          keys.push(...events.map((each) => eventMessage(each)?.key));
-          end = events.at(-1)?.position ?? end;
-        },
-        close: () => {},
-      }),
-    },
-    onChange: () => {},
+  const publish = async (events: readonly LoggedEvent[]) => {
+    await onPublish();
+    keys.push(...events.map((each) => eventMessage(each)?.key));
+  };
+  return { keys, open: async () => ({ start, notice: undefined, publish, close: () => {} }) };
+}
+
+test('a topic that was created during an erasure, which the former one was told of, gets nothing of the owner from before', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  const topic = topicAt({ position: 0, hash: '' }, async () => {});
+  const publisher = new Publisher({ store, topic, onChange: () => {} });
+  await expect.poll(() => topic.keys.length).toBe(4);
+  expect(topic.keys).toEqual([undefined, 'bob/1', 'alice', 'alice/2']);
+  await publisher.close();
+  await store.close();
+});
+
+test('an erasure whose event a restored topic has lost waits until it is there again', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  const second = await eventAt(store, 2);
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const topic = topicAt({ position: 2, hash: Buffer.from(second!.hash).toString('hex') }, async () => {
+    asked.resolve();
+    await gate.promise;
   });
-  await expect.poll(() => end).toBe(4);
-  expect(keys).toEqual([undefined, 'bob/1', 'alice', 'alice/2']);
+  const publisher = new Publisher({ store, topic, onChange: () => {} });
+  await asked.promise;
+  // An instance looked before, and ends it now.
+  await store.endErasures([3], true);
+  gate.resolve();
+  await expect.poll(() => topic.keys).toEqual(['alice', 'alice/2']);
+  await expect.poll(async () => (await store.unfinished())[0]?.erases.isPublished).toBe(true);
   await publisher.close();
   await store.close();
 });

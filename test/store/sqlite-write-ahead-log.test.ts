@@ -79,7 +79,7 @@ test('while another reader keeps what was erased, long reads begin and go on; af
   const backup = openSqlite(directory, { readOnly: true });
   const held = await backup.snapshot();
   await append(store, added('alice', 2n));
-  await store.endErasures([]);
+  await store.endErasures([], false);
   await store.mayRead();
   const snapshot = await store.snapshot();
   await append(store, added('alice', 3n));
@@ -94,7 +94,7 @@ test('while another reader keeps what was erased, long reads begin and go on; af
 
 test('a long read that began while nothing was written is not taken for the reader before it', async () => {
   const { store, directory } = await opened();
-  await store.endErasures([]);
+  await store.endErasures([], false);
   const backup = openSqlite(directory, { readOnly: true });
   const held = await backup.snapshot();
   await store.mayRead();
@@ -116,7 +116,7 @@ test('a restart while another reader needs the write-ahead log knows whether som
     await again.cleared().finally(() => again.close());
   };
   await restarted();
-  await store.endErasures([]);
+  await store.endErasures([], false);
   await expect(restarted()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
   await held.close();
   await restarted();
@@ -132,7 +132,7 @@ test('what was erased is cleared however many reads of this process follow each 
   const { store } = await opened();
   const earlier = await store.snapshot();
   await append(store, added('alice', 2n));
-  await store.endErasures([]);
+  await store.endErasures([], false);
   const order: string[] = [];
   const told = (what: string) => () => order.push(what);
   const clearing = store.cleared().then(told('cleared'));
@@ -145,7 +145,7 @@ test('what was erased is cleared however many reads of this process follow each 
 
 test('to ask for unfinished erasures truncates nothing', async () => {
   const { store, log } = await opened();
-  await store.endErasures([]);
+  await store.endErasures([], false);
   const before = statSync(log).size;
   expect(await store.unfinished()).toEqual([]);
   expect(statSync(log).size).toBe(before);

@@ -97,7 +97,8 @@ export class Finisher {
     if (complete.length === 0) return;
     // `erases` goes last: until then everybody sees that the erasure is not complete.
     await this.#store.cleared();
-    await this.#store.endErasures(complete.map(({ position }) => position));
+    const positions = complete.map(({ position }) => position);
+    await this.#store.endErasures(positions, this.#publishes);
   }
 
   async #remove({ position, erases: { owner } }: Unfinished, pace: Pace): Promise<void> {

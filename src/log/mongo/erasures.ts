@@ -69,16 +69,17 @@ export class MongoErasures {
     yield await this.#update(positions, { $set: { 'erases.isCleared': true } });
   }
 
-  readonly erasurePublished: Store['erasurePublished'] = (position) =>
-    this.#update([position], { $set: { 'erases.isPublished': true } });
+  readonly erasurePublished: Store['erasurePublished'] = (position, isPublished) =>
+    this.#update([position], { $set: { 'erases.isPublished': isPublished } });
 
-  readonly endErasures: Store['endErasures'] = (positions) => this.#update(positions, { $unset: { erases: '' } });
+  readonly endErasures: Store['endErasures'] = (positions, mustBePublished) =>
+    this.#update(positions, { $unset: { erases: '' } }, mustBePublished ? { 'erases.isPublished': true } : {});
 
   readonly cleared: Store['cleared'] = async () => {};
 
-  /** Updates the OwnerErased events at these positions whose erasures are not complete. */
-  async #update(positions: readonly number[], update: Document): Promise<void> {
+  /** Updates the OwnerErased events at these positions whose erasures are not complete, or those of them that are such. */
+  async #update(positions: readonly number[], update: Document, such: Document = {}): Promise<void> {
     const _id = { $in: positions.map((position) => Long.fromNumber(position)) };
-    await this.#clock.run((session) => this.#events.updateMany({ _id, ...UNFINISHED }, update, { session }));
+    await this.#clock.run((session) => this.#events.updateMany({ _id, ...UNFINISHED, ...such }, update, { session }));
   }
 }

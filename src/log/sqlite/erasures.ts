@@ -23,7 +23,7 @@ const REMOVE = `UPDATE events
   WHERE position > :after AND position <= :to AND owner = :owner`;
 
 const CLEARED = 'UPDATE events SET erases_cleared = 1 WHERE position = ? AND erases_owner IS NOT NULL';
-const PUBLISHED = 'UPDATE events SET erases_published = 1 WHERE position = ? AND erases_owner IS NOT NULL';
+const PUBLISHED = 'UPDATE events SET erases_published = ? WHERE position = ? AND erases_owner IS NOT NULL';
 const END = `UPDATE events
   SET erases_owner = NULL, erases_key = NULL, erases_cleared = NULL, erases_published = NULL
   WHERE position = ? AND erases_owner IS NOT NULL`;
@@ -83,12 +83,12 @@ export class SqliteErasures {
   }
 
   /** See Store.erasurePublished. */
-  async published(position: number): Promise<void> {
-    this.#db.prepare(PUBLISHED).run(position);
+  async published(position: number, isPublished: boolean): Promise<void> {
+    this.#db.prepare(PUBLISHED).run(Number(isPublished), position);
   }
 
   /** See Store.endErasures. */
-  async end(positions: readonly number[]): Promise<void> {
-    this.#change(END, positions);
+  async end(positions: readonly number[], mustBePublished: boolean): Promise<void> {
+    this.#change(mustBePublished ? `${END} AND erases_published = 1` : END, positions);
   }
 }

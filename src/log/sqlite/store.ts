@@ -329,8 +329,8 @@ class SqliteStore implements Store {
 
   readonly eraseContents: Store['eraseContents'] = (owner, by) => this.#erasures.eraseContents(owner, by);
   readonly clearErased: Store['clearErased'] = (positions) => this.#erasures.clear(positions);
-  readonly erasurePublished: Store['erasurePublished'] = (position) => this.#erasures.published(position);
-  readonly endErasures: Store['endErasures'] = (positions) => this.#erasures.end(positions);
+  readonly erasurePublished: Store['erasurePublished'] = (...of) => this.#erasures.published(...of);
+  readonly endErasures: Store['endErasures'] = (...of) => this.#erasures.end(...of);
 
   cleared(): Promise<void> {
     return this.#writeAheadLog.cleared();

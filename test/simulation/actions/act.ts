@@ -5,7 +5,7 @@ import { cutOff, depose, disturbLine, failOver, freeze, kill } from './disturb.t
 import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
-import { backUp, restore } from './restore.ts';
+import { backUp, restore, rewindTopic } from './restore.ts';
 import { Watcher } from './watch.ts';
 
 type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
@@ -43,6 +43,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   depose: (world, action) => depose(world, world.instance(action.at).process, action.for),
   backup: backUp,
   restore: (world, action) => restore(world, action.for, action.isRunning),
+  'rewind topic': (world, { by }) => rewindTopic(world, by),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
   line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),
 };

@@ -76,7 +76,7 @@ export async function comeToRest(world: World): Promise<void> {
   const { topic, truth, commands } = world;
   world.judge(() => {
     commands.finish();
-    if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
+    if (topic !== undefined) judgeTopic(truth, topic);
     const { reads, erased, erasers, restores } = world;
     judgeLinearizability({ reads, sent: commands.sent.values(), erased, erasers, restores }, truth);
   });

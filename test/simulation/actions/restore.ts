@@ -32,6 +32,14 @@ export function restore(world: World, milliseconds: number, isRunning: boolean):
   if (mayRun) world.scheduler.after(milliseconds, undefined, () => startAgain(world));
 }
 
+/** Kafka is restored as it was some time ago, with its checkpoint. The publisher finds out by itself. */
+export function rewindTopic(world: World, by: number): void {
+  const { topic, server, scheduler } = world;
+  if (topic === undefined) return;
+  topic.rewind(scheduler.now - by, () => server.database.committed.events);
+  world.tell('operator', `restores the topic to ${topic.end.position}`);
+}
+
 /** As an operator does who hears that the log was replaced: stops every instance, and starts it again. */
 function startAgain(world: World): void {
   for (const { process } of world.instances) if (!process.isDead) kill(world, process, 1);

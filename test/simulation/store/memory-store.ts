@@ -298,13 +298,14 @@ export class MemoryStore implements Store {
     yield await this.write('clearErased', (state) => changeErases(state, positions, clear));
   }
 
-  erasurePublished(position: number): Promise<void> {
-    const publish = (erases: Erases) => ({ ...erases, isPublished: true });
+  erasurePublished(position: number, isPublished: boolean): Promise<void> {
+    const publish = (erases: Erases) => ({ ...erases, isPublished });
     return this.write('erasurePublished', (state) => changeErases(state, [position], publish));
   }
 
-  endErasures(positions: readonly number[]): Promise<void> {
-    return this.write('endErasures', (state) => changeErases(state, positions, () => undefined));
+  endErasures(positions: readonly number[], mustBePublished: boolean): Promise<void> {
+    const end = (erases: Erases) => (mustBePublished && !erases.isPublished ? erases : undefined);
+    return this.write('endErasures', (state) => changeErases(state, positions, end));
   }
 
   async cleared(): Promise<void> {}
