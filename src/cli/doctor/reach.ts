@@ -72,7 +72,10 @@ export async function examineWitnesses({ witnesses, quorum }: NonNullable<Config
     const message = `${name} does not answer at ${url} (${fault})`;
     return answering >= quorum
       ? warn('witness', `${message}; needed: ${quorum}, answering: ${answering}`)
-      : fail('witness', `${message}: checkpoints and receipts get 503; needed: ${quorum}, answering: ${answering}`);
+      : fail(
+          'witness',
+          `${message}: no checkpoint is newer, and receipts of new events get 503; needed: ${quorum}, answering: ${answering}`,
+        );
   });
 }
 
