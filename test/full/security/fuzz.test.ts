@@ -10,8 +10,8 @@ import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
 import { framesArbitrary } from './fuzz/frames.ts';
-import { httpArbitrary } from './fuzz/http-grammar.ts';
 import { type Acknowledged, judge } from './fuzz/judge.ts';
+import { httpArbitrary } from './fuzz/requests.ts';
 import { exchangeBytes } from './fuzz/socket.ts';
 
 /** Requests that are in flight together. */

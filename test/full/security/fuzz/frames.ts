@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { mutationArbitrary, seldom } from './values.ts';
+import { mutationArbitrary, seldom } from './mutations.ts';
 
 /** A frame of HTTP/2 whose length may be a lie. */
 const frameArbitrary = fc

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { ERRORS, type Reason } from '../../../../src/domain/errors.ts';
 import { answersIn } from '../../../support/answers.ts';
 import type { Reply } from '../../../support/http.ts';
-import type { HttpRequest } from './http-grammar.ts';
+import type { HttpRequest } from './requests.ts';
 
 /** A write that was acknowledged: the position of its event, and the plant that was added, or undefined for a delete. */
 export interface Acknowledged {
