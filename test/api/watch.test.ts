@@ -80,9 +80,9 @@ describe('an event stream', () => {
     let passed = 0;
     using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + passed);
     for (const comments of [1, 2]) {
-      expect(stream.parser.comments).toBe(comments - 1);
+      expect(stream.comments).toBe(comments - 1);
       passed += 15_000;
-      await expect.poll(() => stream.parser.comments).toBe(comments);
+      await expect.poll(() => stream.comments).toBe(comments);
     }
   });
 

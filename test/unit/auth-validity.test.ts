@@ -9,7 +9,6 @@ import { TokenValidity } from '../../src/auth/validity.ts';
 import { FOR_EVER, trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
 import { signingKey } from '../support/jws.ts';
-import { LASTING } from '../support/principal.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -99,10 +98,6 @@ test('it cannot be told while keys may not be used any more', async () => {
   expect(await whyOf(caller)).toBe('issuer_unavailable');
 });
 
-async function* numbers(): AsyncGenerator<number> {
-  for (let number = 1; ; number++) yield number;
-}
-
 /** A validity that ends when it is told to. */
 function ending() {
   const refusal = new Error('ended');
@@ -115,16 +110,6 @@ function ending() {
   };
   return { validity, refusal };
 }
-
-test('a stream says nothing once the token has ended', async () => {
-  const { validity, refusal } = ending();
-  const stream = new ValidStream(validity, numbers);
-  expect(await stream.next()).toEqual({ done: false, value: 1 });
-  validity.holds = false;
-  await expect(stream.next()).rejects.toBe(refusal);
-  expect(stream.ended.reason).toBe(refusal);
-  await expect(stream.next()).rejects.toBe(refusal);
-});
 
 test('a stream that is silent ends too, though its source heeds nothing, and the source is told', async () => {
   const { validity, refusal } = ending();
@@ -148,51 +133,4 @@ test('a source that ends because it was told to is not whole', async () => {
   const next = stream.next();
   validity.holds = false;
   await expect(next).rejects.toBe(refusal);
-});
-
-test('while the token counts a stream is what its source is: its items, its end, its error', async () => {
-  const items = async (open: () => AsyncIterable<number>) => {
-    const taken: number[] = [];
-    for await (const item of new ValidStream(LASTING, open)) taken.push(item);
-    return taken;
-  };
-  expect(
-    await items(async function* () {
-      yield* [1, 2, 3];
-    }),
-  ).toEqual([1, 2, 3]);
-  await expect(
-    // biome-ignore lint/correctness/useYield: it fails before its first item
-    items(async function* () {
-      throw new Error('broken');
-    }),
-  ).rejects.toThrow('broken');
-});
-
-test('whoever leaves ends the source, whether or not anything was taken', async () => {
-  for (const taken of [0, 1]) {
-    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
-    const stream = new ValidStream(LASTING, () => ({
-      [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 1 }), return: returned }),
-    }));
-    for (let item = 0; item < taken; item++) await stream.next();
-    await stream.return();
-    expect(returned).toHaveBeenCalledOnce();
-  }
-});
-
-test('the signal that is given ends the source, and is no end of the token', async () => {
-  const leaving = new AbortController();
-  const stream = new ValidStream(
-    LASTING,
-    async function* (signal) {
-      yield 1;
-      if (!signal.aborted) yield 2;
-    },
-    leaving.signal,
-  );
-  await stream.next();
-  leaving.abort();
-  expect(await stream.next()).toEqual({ done: true, value: undefined });
-  expect(stream.ended.aborted).toBe(false);
 });

@@ -79,10 +79,13 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
   );
 }
 
-async function messagesOf([name, request, stream]: ReturnType<typeof streams>[number], validity: Validity) {
+async function messagesOf(
+  [name, request, stream]: ReturnType<typeof streams>[number],
+  validity: Validity,
+  taken: object[] = [],
+) {
   const principal = { ...ALICE, scopes: new Set(['plants:audit']), validity };
   const call = { principal, signal: new AbortController().signal };
-  const taken: object[] = [];
   for await (const message of stream(request, call)) {
     taken.push(message);
     // This one has no end.
@@ -100,7 +103,9 @@ test('no method of any service streams a message to a token that has ended', asy
   );
   for (const stream of all) {
     expect((await messagesOf(stream, LASTING)).length, stream[0]).toBeGreaterThan(0);
-    await expect(messagesOf(stream, ended), stream[0]).rejects.toBe(over);
+    const taken: object[] = [];
+    await expect(messagesOf(stream, ended, taken), stream[0]).rejects.toBe(over);
+    expect(taken, stream[0]).toEqual([]);
   }
 });
 

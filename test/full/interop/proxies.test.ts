@@ -2,8 +2,8 @@ import { connect as connectHttp2 } from 'node:http2';
 import { createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EventStreamParser } from '../../../client/event-stream.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { EventParser } from '../../support/event-stream.ts';
 import { freePort } from '../../support/free-port.ts';
 import { client } from '../../support/http.ts';
 import { findProxy, ReverseProxy } from '../../support/proxies.ts';
@@ -47,9 +47,10 @@ const events = ({ url }: ReverseProxy) =>
     const abort = new AbortController();
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` };
     const { body } = await fetch(`${url}/plants`, { headers, signal: abort.signal });
-    const parser = new EventParser();
+    const parser = new EventStreamParser('');
     try {
-      for await (const bytes of body!) for (const { type } of parser.read(bytes)) yield type;
+      const texts = body!.pipeThrough(new TextDecoderStream());
+      for await (const piece of texts) for (const { type } of parser.read(piece)) yield type;
     } finally {
       abort.abort();
     }
@@ -59,14 +60,14 @@ const events = ({ url }: ReverseProxy) =>
 const eventsOverHttp2 = ({ url }: ReverseProxy) =>
   async function* (token: string) {
     const session = connectHttp2(url);
-    const parser = new EventParser();
+    const parser = new EventStreamParser('');
     try {
       const request = session.request({
         ':path': '/plants',
         accept: 'text/event-stream',
         authorization: `Bearer ${token}`,
       });
-      for await (const bytes of request) for (const { type } of parser.read(bytes)) yield type;
+      for await (const piece of request.setEncoding('utf8')) for (const { type } of parser.read(piece)) yield type;
     } finally {
       session.destroy();
     }
