@@ -89,6 +89,10 @@ export class ReplicaSet {
   }
 }
 
+/** Stops a member from fetching what its primary writes, or lets it go on. */
+export const fetches = (member: Mongod, on: boolean): Promise<unknown> =>
+  member.command({ configureFailPoint: 'stopReplProducer', mode: on ? 'off' : 'alwaysOn' });
+
 async function untilReady(member: Mongod): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt++) {
     const { isWritablePrimary, secondary } = await member.command({ hello: 1 });

@@ -1,7 +1,37 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isLinearizable } from '../support/linearizability.ts';
-import { type PlantInput, type PlantOperation, type PlantOutput, plantsModel } from '../support/plants-model.ts';
+import { isLinearizable, type Model, type Operation } from '../support/linearizability.ts';
+
+/** A command or a list of one owner. */
+type PlantInput =
+  | { readonly do: 'add'; readonly id: number; readonly name: string }
+  | { readonly do: 'delete'; readonly id: number }
+  | { readonly do: 'list' };
+
+/** Whether a command was accepted, or the names of a list in ascending order of id. */
+type PlantOutput = boolean | readonly string[];
+
+/** An operation on the plants of one owner. */
+type PlantOperation = Operation<PlantInput, PlantOutput>;
+
+/** The sequential model of one owner's plants. A state is the JSON of [id, name] pairs in ascending order of id. */
+const plantsModel: Model<PlantInput, PlantOutput> = {
+  initial: '[]',
+  step(state, input, output) {
+    const plants = JSON.parse(state) as [number, string][];
+    if (input.do === 'list') {
+      const same = output === undefined || JSON.stringify(plants.map(([, name]) => name)) === JSON.stringify(output);
+      return same ? state : undefined;
+    }
+    const at = plants.findIndex(([id]) => id === input.id);
+    const accepted = input.do === 'add' ? at === -1 : at !== -1;
+    if (output !== undefined && output !== accepted) return undefined;
+    if (!accepted) return state;
+    if (input.do === 'add') plants.push([input.id, input.name]);
+    else plants.splice(at, 1);
+    return JSON.stringify(plants.sort(([a], [b]) => a - b));
+  },
+};
 
 const operation = (
   called: number,
