@@ -7,7 +7,7 @@ import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event/event.ts';
-import { OutdatedRowsError, type Pin, sizeOf, Tail } from '../../src/log/tail/tail.ts';
+import { sizeOf, Tail } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { growthOf } from '../support/cpu-growth.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
@@ -40,15 +40,29 @@ function naive(events: readonly LoggedPlantEvent[], base: number) {
   return states;
 }
 
+/** A read that pins the tail until it is ended. */
+function pinned(tail: Tail) {
+  const [{ base }, gate] = [tail, Promise.withResolvers<void>()];
+  const read = tail.pinned(
+    () => gate.promise,
+    () => {},
+  );
+  const end = () => {
+    gate.resolve();
+    return read;
+  };
+  return { base, end };
+}
+
 const sameKey = (one: PlantEvent, other: PlantEvent): boolean =>
   other.idempotencyKey !== undefined && one.idempotencyKey === other.idempotencyKey && one.owner === other.owner;
 
-test('a tail holds what is after the checkpoint and all that is pinned, and nothing else', () => {
-  fc.assert(
-    fc.property(steps, (run) => {
+test('a tail holds what is after the checkpoint and all that is pinned, and nothing else', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (run) => {
       const tail = new Tail(EMPTY_HEAD);
       const events: LoggedPlantEvent[] = [];
-      const pins: Pin[] = [];
+      const pins: ReturnType<typeof pinned>[] = [];
       for (const step of run) {
         if (step.do === 'extend') {
           const last = events.at(-1);
@@ -56,8 +70,8 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
           events.push(...ofPlants([sealed]));
           tail.extend(events.slice(-2));
         } else if (step.do === 'project') tail.projected(Math.min(tail.checkpoint + step.events, events.length));
-        else if (step.do === 'pin') pins.push(tail.pin());
-        else if (pins.length > 0) pins.splice(step.index % pins.length, 1)[0]!.release();
+        else if (step.do === 'pin') pins.push(pinned(tail));
+        else if (pins.length > 0) await pins.splice(step.index % pins.length, 1)[0]!.end();
 
         const base = Math.min(tail.checkpoint, ...pins.map((pin) => pin.base));
         expect(tail.size).toBe(events.length - base);
@@ -78,7 +92,7 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
           expect(tail.ownedBy(event.owner, event.plantId)).toEqual(owned.filter(({ id }) => id > event.plantId));
         }
       }
-      for (const pin of pins) pin.release();
+      for (const pin of pins) await pin.end();
       tail.projected(events.length);
       expect([tail.size, tail.bytes]).toEqual([0, 0]);
     }),
@@ -241,7 +255,7 @@ test("an OwnerErased event ends the idempotency keys that its owner has in the t
   expect(found).toEqual([undefined, 'bob']);
 });
 
-test('a restart makes every pin and every entry void, and tells of what was passed over', () => {
+test('a restart makes every read and every entry void, and tells of what was passed over', async () => {
   const tail = new Tail(EMPTY_HEAD);
   const seen: number[] = [];
   let restarts = 0;
@@ -251,12 +265,21 @@ test('a restart makes every pin and every entry void, and tells of what was pass
   const first = seal(EMPTY_HEAD, ann, '1', 0);
   const second = seal(headAt(first), { ...ann, plantId: 2n }, '2', 0);
   tail.extend([first]);
-  const pin = tail.pin();
+  const gate = Promise.withResolvers<void>();
+  const bases: number[] = [];
+  const used = tail.pinned(
+    async (base) => {
+      bases.push(base);
+      await gate.promise;
+      return tail.base;
+    },
+    (read) => read,
+  );
   tail.passOver([second]);
   tail.restart(headAt(second));
-  expect([seen, restarts, pin.isCurrent]).toEqual([[1, 2], 1, false]);
-  expect(() => pin.check()).toThrow(OutdatedRowsError);
-  pin.release();
+  expect([seen, restarts]).toEqual([[1, 2], 1]);
+  gate.resolve();
+  expect([await used, bases]).toEqual([2, [0, 2]]);
   expect([tail.base, tail.checkpoint, tail.head.position, tail.size]).toEqual([2, 2, 2, 0]);
   expect(tail.knows({ owner: 'ann', id: 1n })).toBe(false);
 });

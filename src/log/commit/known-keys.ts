@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Pin } from '../tail/tail.ts';
 
 /** Most known ids of all owners together: about 30 MB. */
 const IDS = 1_000_000;
@@ -65,34 +64,37 @@ export class KnownKeys {
   }
 
   async #learn(owner: string): Promise<void> {
-    const pin = this.#follower.tail.pin();
     try {
-      const read = await this.#idsOf(owner, pin);
-      this.#candidates.set(owner, read !== undefined);
-      if (read === undefined) return;
-      pin.check();
-      const ids = this.#follower.tail.hasEnded(owner) ? new Set<CompactId>() : read;
-      // No await from here on: the ids are those at the head, and #take sees every later event.
-      for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))
-        if (state === undefined) ids.delete(compact(id));
-        else ids.add(compact(id));
-      this.#size += ids.size;
-      this.#known.set(owner, ids);
-      this.#shrink();
+      await this.#follower.tail.pinned(
+        (base) => this.#idsOf(owner, base),
+        (read) => this.#learned(owner, read),
+      );
     } catch {
       // The owner stays unknown. Callers that need the store get its faults themselves.
     } finally {
-      pin.release();
       this.#learning = undefined;
     }
   }
 
+  /** Takes the ids of rows, and what the tail says of them: they are those at the head, and #take sees every later event. */
+  #learned(owner: string, read: Set<CompactId> | undefined): void {
+    this.#candidates.set(owner, read !== undefined);
+    if (read === undefined) return;
+    const ids = this.#follower.tail.hasEnded(owner) ? new Set<CompactId>() : read;
+    for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))
+      if (state === undefined) ids.delete(compact(id));
+      else ids.add(compact(id));
+    this.#size += ids.size;
+    this.#known.set(owner, ids);
+    this.#shrink();
+  }
+
   /** The ids of an owner's rows, each as of some moment since the tail was pinned. Undefined: too many rows. */
-  async #idsOf(owner: string, pin: Pin): Promise<Set<CompactId> | undefined> {
+  async #idsOf(owner: string, base: number): Promise<Set<CompactId> | undefined> {
     const ids = new Set<CompactId>();
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
       const { rows, whole, ...standing } = await this.#follower.store.list(owner, after, PAGE);
-      await this.#follower.reachCheckpoint(standing, pin.base);
+      await this.#follower.reachCheckpoint(standing, base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return ids;
       after = rows.at(-1)!.id;

@@ -3,7 +3,6 @@ import { idempotencyString } from '../../domain/idempotency.ts';
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
-import { type Pin, untilCurrent } from '../tail/tail.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 
@@ -27,19 +26,18 @@ export class StateReader {
    * wait. Rejects when the store cannot be reached.
    */
   decide<Decided>(commands: readonly Keyed[], decide: (known: Known) => Decided): Promise<Decided> {
-    return untilCurrent(async () => {
-      const pin = this.#follower.tail.pin();
-      try {
-        const plants = commands.flatMap(plantOf);
-        const [rows, events] = await Promise.all([this.#rowsOf(plants, pin), this.#eventsOf(commands)]);
-        // After the reads, however long they took: what is known of rows counts if they were not repaired meanwhile.
-        await this.#follower.lookAtRows();
-        pin.check();
-        return decide(this.#stateOf(rows, events));
-      } finally {
-        pin.release();
-      }
-    });
+    return this.#follower.tail.pinned(
+      (base) => this.#read(commands, base),
+      ([rows, events]) => decide(this.#stateOf(rows, events)),
+    );
+  }
+
+  async #read(commands: readonly Keyed[], base: number) {
+    const plants = commands.flatMap(plantOf);
+    const read = await Promise.all([this.#rowsOf(plants, base), this.#eventsOf(commands)]);
+    // After the reads, however long they took: what is known of rows counts if they were not repaired meanwhile.
+    await this.#follower.lookAtRows();
+    return read;
   }
 
   #stateOf(rows: ReadonlyMap<string, Row>, events: ReadonlyMap<string, LoggedEvent>): Known {
@@ -61,7 +59,7 @@ export class StateReader {
   }
 
   /** Whether the read model has the plant of each key. Keys in the tail are not read. */
-  async #rowsOf(plants: readonly Keyable[], pin: Pin): Promise<Map<string, Row>> {
+  async #rowsOf(plants: readonly Keyable[], base: number): Promise<Map<string, Row>> {
     const rows = new Map<string, Row>();
     const missing: Keyable[] = [];
     for (const { key, plant } of plants) {
@@ -72,7 +70,7 @@ export class StateReader {
     if (missing.length === 0) return rows;
     this.#knownKeys.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
     const { rows: found, ...standing } = await this.#follower.store.get(missing.map(({ plant }) => plant));
-    await this.#follower.reachCheckpoint(standing, pin.base);
+    await this.#follower.reachCheckpoint(standing, base);
     missing.forEach(({ key, plant }, index) => {
       rows.set(key, { ...plant, isThere: found[index] !== undefined });
     });

@@ -137,8 +137,8 @@ export class Follower {
 
   /**
    * Resolves when the tail reaches where the read model stands. Rows of that checkpoint need such a tail on top.
-   * `known`: a checkpoint, or the base of a pin, from before it was read. If the rows have another generation, no pin is
-   * current from here on.
+   * `known`: a checkpoint, or the base of the pinned tail, from before it was read. If the rows have another generation,
+   * what was read before is outdated.
    *
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.

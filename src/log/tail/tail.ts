@@ -14,34 +14,6 @@ export interface TailEntry {
   position: number;
 }
 
-/** The tail was restarted, or the rows were repaired, while rows were read to go below the tail. Begin again. */
-export class OutdatedRowsError extends Error {
-  constructor() {
-    super('rows are read again, because an owner was erased or the read model was repaired');
-    this.name = 'OutdatedRowsError';
-  }
-}
-
-/** Reads below the tail, again whenever what was read is outdated. */
-export async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof OutdatedRowsError)) throw error;
-    }
-}
-
-/** Keeps every event after `base` in the tail until it is released, or until rows that were read are outdated. */
-export interface Pin {
-  readonly base: number;
-  /** Whether rows that were read since count, with the events after `base` on top. */
-  readonly isCurrent: boolean;
-  /** Throws OutdatedRowsError unless it is current. */
-  check(): void;
-  release(): void;
-}
-
 /** Bytes of an event in memory without its bytes and texts (measured with the usual ones: 1,550 to 1,780 in all). */
 const EVENT_OVERHEAD = 1_300;
 
@@ -268,7 +240,7 @@ export class Tail {
     this.#tell(this.#onSeen, events);
   }
 
-  /** Drops everything, and begins again at a checkpoint of the read model. No pin is current any more. */
+  /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
     this.#events = new Events(head.position + 1);
     for (const part of [this.#entries, this.#owners, this.#named, this.#ended]) part.clear();
@@ -318,32 +290,25 @@ export class Tail {
       if (plantEventOf(logged)?.owner === owner) this.#named.delete(idempotency);
   }
 
-  /** Keeps all events after the current base, for a read of rows that may be as old as that base. */
-  pin(): Pin {
-    const base = this.#base;
-    const pins = this.#pins;
-    pins.set(base, (pins.get(base) ?? 0) + 1);
-    let held = true;
-    const isCurrent = () => this.#pins === pins;
-    const release = () => {
-      if (!held) return;
-      held = false;
-      const left = pins.get(base)! - 1;
-      if (left > 0) pins.set(base, left);
-      else pins.delete(base);
-      this.#trim();
-    };
-    const check = () => {
-      if (!isCurrent()) throw new OutdatedRowsError();
-    };
-    return {
-      base,
-      get isCurrent() {
-        return isCurrent();
-      },
-      check,
-      release,
-    };
+  /**
+   * Reads rows of the read model, and uses them with the tail on top, in the step that ends the read: the tail is pinned,
+   * so that it has all events after `base` until then. Reads again whenever what was read is outdated: the tail was
+   * restarted meanwhile, or the rows were repaired.
+   */
+  async pinned<Read, Used>(read: (base: number) => Promise<Read>, use: (read: Read) => Used): Promise<Used> {
+    for (;;) {
+      const [base, pins] = [this.#base, this.#pins];
+      pins.set(base, (pins.get(base) ?? 0) + 1);
+      try {
+        const found = await read(base);
+        if (this.#pins === pins) return use(found);
+      } finally {
+        const left = pins.get(base)! - 1;
+        if (left > 0) pins.set(base, left);
+        else pins.delete(base);
+        this.#trim();
+      }
+    }
   }
 
   /** Records that the read model has reached a checkpoint. The tail may drop the events up to it. */

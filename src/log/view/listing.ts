@@ -55,6 +55,15 @@ export function listBytes(plants: readonly PlantRow[]): number {
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 
+/** What a list of any length is made of. */
+export interface OpenedList {
+  readonly snapshot: Snapshot;
+  /** The owner's in the tail. */
+  readonly entries: readonly TailEntry[];
+  /** That of the last event in the entries. */
+  readonly position: number;
+}
+
 /**
  * A list of any length from a snapshot and the owner's entries in the tail. Its memory is bounded by one batch and
  * those entries.
@@ -62,14 +71,10 @@ const SNAPSHOT_LIMIT = 240_000;
  * It owns the snapshot, and the permit, from now on. It gives them back at the end, when the reader stops, when it
  * rejects, and at the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks
  * complete.
- *
- * `position`: that of the last event in the entries.
  */
 export async function openListing(
-  snapshot: Snapshot,
+  { snapshot, entries, position }: OpenedList,
   permit: Permit,
-  entries: readonly TailEntry[],
-  position: number,
   { owner, after, limit }: ListQuery,
 ): Promise<Listing> {
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));

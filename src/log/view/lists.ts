@@ -3,12 +3,21 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
+import type { Page } from '../batches.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { OutdatedRowsError, type TailEntry, untilCurrent } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
-import { type Listing, type ListQuery, listBytes, Merge, openListing, SHORT_LIST, type ShortList } from './listing.ts';
+import {
+  type Listing,
+  type ListQuery,
+  listBytes,
+  Merge,
+  type OpenedList,
+  openListing,
+  SHORT_LIST,
+  type ShortList,
+} from './listing.ts';
 
 /**
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
@@ -50,7 +59,7 @@ export class Lists {
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
       this.#cache.missed();
-      return await untilCurrent(async () => (await this.#short(query)) ?? (await this.#long(query)));
+      return (await this.#short(query)) ?? (await this.#long(query));
     } catch (error) {
       throw unavailable(error);
     }
@@ -63,23 +72,21 @@ export class Lists {
   async get(key: PlantKey): Promise<PlantState> {
     try {
       await this.#follower.sync();
-      return await untilCurrent(() => this.#get(key));
+      return await this.#get(key);
     } catch (error) {
       throw unavailable(error);
     }
   }
 
-  async #get(key: PlantKey): Promise<PlantState> {
-    if (this.#follower.tail.knows(key)) return this.#follower.tail.stateOf(key);
-    const pin = this.#follower.tail.pin();
-    try {
+  #get(key: PlantKey): PlantState | Promise<PlantState> {
+    const { tail } = this.#follower;
+    if (tail.knows(key)) return tail.stateOf(key);
+    const read = async (base: number) => {
       const { row, ...standing } = await this.#rows.row(key);
-      await this.#follower.reachCheckpoint(standing, pin.base);
-      pin.check();
-      return this.#follower.tail.knows(key) ? this.#follower.tail.stateOf(key) : row;
-    } finally {
-      pin.release();
-    }
+      await this.#follower.reachCheckpoint(standing, base);
+      return row;
+    };
+    return tail.pinned(read, (row) => (tail.knows(key) ? tail.stateOf(key) : row));
   }
 
   /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
@@ -99,32 +106,30 @@ export class Lists {
     const key = queryKey(query);
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
-    const list = this.#readShort(query, key);
+    const list = this.#follower.tail.pinned(
+      (base) => this.#firstRows(query, base),
+      ({ rows, whole }) => {
+        // In the same step as the merge: a caller from here on may know of a later event.
+        this.#reading.delete(key);
+        return this.#atHead(query, rows, whole);
+      },
+    );
     this.#reading.set(key, list);
+    list.catch(() => this.#reading.delete(key));
     return list;
   }
 
-  async #readShort(query: ListQuery, key: string): Promise<ShortList | undefined> {
-    const { owner, after, limit } = query;
-    const pin = this.#follower.tail.pin();
-    try {
-      // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
-      const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#follower.tail.ownedBy(owner, after).length;
-      const known: PlantRow[] = [];
-      do {
-        const last = known.at(-1)?.id ?? after;
-        const { rows, whole, ...standing } = await this.#follower.store.list(owner, last, wanted);
-        await this.#follower.reachCheckpoint(standing, pin.base);
-        pin.check();
-        known.push(...rows);
-        const list = this.#atHead(query, known, whole);
-        if (list !== undefined) return list;
-      } while (listBytes(known) <= SHORT_LIST);
-      return undefined;
-    } finally {
-      // In the same step as the merge: a caller from here on may know of a later event.
-      this.#reading.delete(key);
-      pin.release();
+  /** An owner's rows: all, or as many as the list needs, or more than a list in memory may have. */
+  async #firstRows({ owner, after, limit }: ListQuery, base: number): Promise<Page<PlantRow>> {
+    // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
+    const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#follower.tail.ownedBy(owner, after).length;
+    const known: PlantRow[] = [];
+    for (;;) {
+      const last = known.at(-1)?.id ?? after;
+      const { rows, whole, ...standing } = await this.#follower.store.list(owner, last, wanted);
+      await this.#follower.reachCheckpoint(standing, base);
+      known.push(...rows);
+      if (whole || known.length >= wanted || listBytes(known) > SHORT_LIST) return { rows: known, whole };
     }
   }
 
@@ -149,8 +154,10 @@ export class Lists {
   async #long(query: ListQuery): Promise<Listing> {
     const permit = await this.#permitFor(query.owner);
     try {
-      const { snapshot, entries, position } = await this.#opened(query);
-      return await openListing(snapshot, permit, entries, position, query);
+      const opened = await this.#opened(query);
+      if ('snapshot' in opened) return await openListing(opened, permit, query);
+      permit[Symbol.dispose]();
+      return opened;
     } catch (error) {
       permit[Symbol.dispose]();
       throw error;
@@ -169,31 +176,33 @@ export class Lists {
     }
   }
 
-  /** A snapshot and the owner's entries in the tail. The tail is pinned only until the entries are copied. */
-  async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
-    // Before the pin, which keeps the tail from forgetting events, and so writes from going on.
-    await this.#follower.store.mayRead();
-    const pin = this.#follower.tail.pin();
+  /**
+   * The tail is pinned only until its entries are copied. Of an owner who was erased meanwhile, they are all that is left: a
+   * short list.
+   */
+  async #opened(query: ListQuery): Promise<OpenedList | ShortList> {
+    const { owner, after } = query;
+    const { store, tail } = this.#follower;
+    // Before the tail is pinned, which keeps it from forgetting events, and so writes from going on.
+    await store.mayRead();
+    let snapshot: Snapshot | undefined;
+    const read = async (base: number) => {
+      await snapshot?.close();
+      snapshot = await store.snapshot();
+      const { position: checkpoint, upTo } = snapshot;
+      if (checkpoint === undefined) throw lostCheckpoint();
+      await this.#follower.reachCheckpoint({ checkpoint, upTo }, base);
+      return { snapshot };
+    };
+    let isOpen = false;
     try {
-      const snapshot = await this.#follower.store.snapshot();
-      try {
-        if (snapshot.position === undefined) throw lostCheckpoint();
-        const { position: checkpoint, upTo } = snapshot;
-        await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);
-        pin.check();
-        // A short list has all that is left.
-        if (this.#follower.tail.hasEnded(owner)) throw new OutdatedRowsError();
-        return {
-          snapshot,
-          entries: this.#follower.tail.ownedBy(owner, after),
-          position: this.#follower.tail.head.position,
-        };
-      } catch (error) {
-        await snapshot.close();
-        throw error;
-      }
+      return await tail.pinned(read, (opened) => {
+        isOpen = !tail.hasEnded(owner);
+        if (!isOpen) return this.#atHead(query, [], true)!;
+        return { ...opened, entries: tail.ownedBy(owner, after), position: tail.head.position };
+      });
     } finally {
-      pin.release();
+      if (!isOpen) await snapshot?.close();
     }
   }
 }

@@ -104,9 +104,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows are read without a pin',
     file: 'log/commit/states.ts',
-    from: `        const plants = commands.flatMap(plantOf);`,
-    to: `        const plants = commands.flatMap(plantOf);
-        pin.release();`,
+    from: `    return this.#follower.tail.pinned(
+      (base) => this.#read(commands, base),
+      ([rows, events]) => decide(this.#stateOf(rows, events)),
+    );`,
+    to: `    const { base } = this.#follower.tail;
+    return this.#read(commands, base).then(([rows, events]) => decide(this.#stateOf(rows, events)));`,
   },
   {
     what: 'the tail forgets what is pinned',
@@ -148,20 +151,21 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a list does not pin the tail',
     file: 'log/view/lists.ts',
-    from: `    const { owner, after, limit } = query;
-    const pin = this.#follower.tail.pin();`,
-    to: `    const { owner, after, limit } = query;
-    const pin = this.#follower.tail.pin();
-    pin.release();`,
+    from: `    const list = this.#follower.tail.pinned(
+      (base) => this.#firstRows(query, base),
+      (`,
+    to: `    const unpinned = async (read: (base: number) => Promise<Page<PlantRow>>, use: (page: Page<PlantRow>) => ShortList | undefined) =>
+      use(await read(this.#follower.tail.base));
+    const list = unpinned(
+      (base) => this.#firstRows(query, base),
+      (`,
   },
   {
     what: 'the tail does not reach the checkpoint of a list',
     file: 'log/view/lists.ts',
-    from: `        await this.#follower.reachCheckpoint(standing, pin.base);
-        pin.check();
-        known.push(...rows);`,
-    to: `        pin.check();
-        known.push(...rows);`,
+    from: `      await this.#follower.reachCheckpoint(standing, base);
+      known.push(...rows);`,
+    to: `      known.push(...rows);`,
   },
   {
     what: 'remembered lists do not hear of events',
@@ -339,11 +343,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: ``,
   },
   {
-    what: 'commands are decided on rows from before a restart of the tail',
-    file: 'log/commit/states.ts',
-    from: `        pin.check();
-`,
-    to: ``,
+    what: 'rows from before a restart of the tail are used',
+    file: 'log/tail/tail.ts',
+    from: `if (this.#pins === pins) return use(found);`,
+    to: `return use(found);`,
   },
   {
     what: 'a watch does not hear of an erasure',
