@@ -1,6 +1,6 @@
 import { type PlantState, stateAfter } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { keyString, type PlantKey, textLength } from '../../domain/plant.ts';
+import { type PlantKey, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
@@ -9,9 +9,9 @@ export interface TailEntry {
   readonly owner: string;
   readonly id: bigint;
   /** Undefined: deleted. */
-  state: PlantState;
+  readonly state: PlantState;
   /** Position of the key's last event. */
-  position: number;
+  readonly position: number;
 }
 
 /** Bytes of an event in memory without its bytes and texts (measured with the usual ones: 1,550 to 1,780 in all). */
@@ -20,7 +20,7 @@ const EVENT_OVERHEAD = 1_300;
 /** Most bytes of a UTF-16 code unit. */
 const CODE_UNIT = 2;
 
-/** Most bytes of an event in memory: its bytes, all its texts, and the owner once more for each index that contains it. */
+/** Most bytes of an event in memory: its bytes, all its texts, and the texts of its idempotency key once more. */
 export function sizeOf(logged: LoggedEvent): number {
   const kept = EVENT_OVERHEAD + logged.bytes.length + (logged.content?.length ?? 0);
   const event = plantEventOf(logged);
@@ -28,8 +28,8 @@ export function sizeOf(logged: LoggedEvent): number {
   const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
   const named = event.type === 'PlantAdded' ? textLength(event) : 0;
   const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
-  const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
-  return kept + CODE_UNIT * (about + named + inIndexes);
+  const inIndex = key === undefined ? 0 : key.length + owner.length;
+  return kept + CODE_UNIT * (about + named + inIndex);
 }
 
 /** Events in the order of their positions, without a gap: new ones come in at the end, the oldest go out. */
@@ -107,7 +107,7 @@ export class Tail {
   /** The position of the last OwnerErased event in the tail, by owner. */
   readonly #ended = new Map<string, number>();
   readonly #onFault: (error: unknown) => void;
-  readonly #entries = new Map<string, TailEntry>();
+  /** Each owner's entries in ascending id. */
   readonly #owners = new Map<string, TailEntry[]>();
   readonly #named = new Map<string, LoggedEvent>();
   #pins = new Map<number, number>();
@@ -172,13 +172,19 @@ export class Tail {
   }
 
   /** Whether an event of the tail decides what a key is: there is no need of a row. */
-  knows({ owner, id }: PlantKey): boolean {
-    return this.#entries.has(keyString(owner, id)) || this.#ended.has(owner);
+  knows(key: PlantKey): boolean {
+    return this.#ended.has(key.owner) || this.#entryOf(key) !== undefined;
   }
 
   /** The state of a key after its last event. Undefined, too, unless the tail `knows` it. */
-  stateOf({ owner, id }: PlantKey): PlantState {
-    return this.#entries.get(keyString(owner, id))?.state;
+  stateOf(key: PlantKey): PlantState {
+    return this.#entryOf(key)?.state;
+  }
+
+  #entryOf({ owner, id }: PlantKey): TailEntry | undefined {
+    const entries = this.#owners.get(owner);
+    const entry = entries?.[indexAfter(entries, id) - 1];
+    return entry?.id === id ? entry : undefined;
   }
 
   /** Whether the tail has an OwnerErased event of the owner: rows do not count, since all that is left is in the tail. */
@@ -199,11 +205,10 @@ export class Tail {
     return this.#named.get(idempotency);
   }
 
-  /** A copy of an owner's entries with ids above `after`, in ascending id. */
+  /** An owner's entries with ids above `after`, in ascending id. */
   ownedBy(owner: string, after: bigint | undefined): TailEntry[] {
-    const entries = this.#owners.get(owner);
-    if (entries === undefined) return [];
-    return entries.slice(after === undefined ? 0 : indexAfter(entries, after)).map((entry) => ({ ...entry }));
+    const entries = this.#owners.get(owner) ?? [];
+    return entries.slice(after === undefined ? 0 : indexAfter(entries, after));
   }
 
   /** Adds events that follow the head. Skips events that it already holds. */
@@ -243,7 +248,7 @@ export class Tail {
   /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
     this.#events = new Events(head.position + 1);
-    for (const part of [this.#entries, this.#owners, this.#named, this.#ended]) part.clear();
+    for (const part of [this.#owners, this.#named, this.#ended]) part.clear();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
     this.outdateRows();
@@ -264,19 +269,15 @@ export class Tail {
     const { owner, plantId: id } = event;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined) this.#named.set(idempotency, logged);
-    const key = keyString(owner, id);
-    const state = stateAfter(event);
-    const entry = this.#entries.get(key);
-    if (entry !== undefined) {
-      entry.state = state;
-      entry.position = position;
+    const entry: TailEntry = { owner, id, state: stateAfter(event), position };
+    const owned = this.#owners.get(owner);
+    if (owned === undefined) {
+      this.#owners.set(owner, [entry]);
       return;
     }
-    const added: TailEntry = { owner, id, state, position };
-    this.#entries.set(key, added);
-    const owned = this.#owners.get(owner);
-    if (owned === undefined) this.#owners.set(owner, [added]);
-    else owned.splice(indexAfter(owned, id), 0, added);
+    const end = indexAfter(owned, id);
+    if (owned[end - 1]?.id === id) owned[end - 1] = entry;
+    else owned.splice(end, 0, entry);
   }
 
   #end({ position, erases }: LoggedEvent): void {
@@ -284,7 +285,6 @@ export class Tail {
     if (erases === undefined) return;
     const { owner } = erases;
     this.#ended.set(owner, position);
-    for (const { id } of this.#owners.get(owner) ?? []) this.#entries.delete(keyString(owner, id));
     this.#owners.delete(owner);
     for (const [idempotency, logged] of this.#named)
       if (plantEventOf(logged)?.owner === owner) this.#named.delete(idempotency);
@@ -338,13 +338,13 @@ export class Tail {
     this.#base = base;
     // One pass for each owner: to take entries out one by one is quadratic.
     for (const owner of owners) {
-      const kept = this.#owners.get(owner)!.filter(({ position }) => position > base);
+      const kept = (this.#owners.get(owner) ?? []).filter(({ position }) => position > base);
       if (kept.length === 0) this.#owners.delete(owner);
       else this.#owners.set(owner, kept);
     }
   }
 
-  /** Drops a key, and an idempotency key, with its last event. Adds the key's owner to those who lost one. */
+  /** Drops an idempotency key with its last event. Adds the event's owner to those who may lose an entry. */
   #forget(logged: LoggedEvent, owners: Set<string>): void {
     const { position, erases } = logged;
     if (erases !== undefined && this.#ended.get(erases.owner) === position) this.#ended.delete(erases.owner);
@@ -352,9 +352,6 @@ export class Tail {
     if (event === undefined) return;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
-    const key = keyString(event.owner, event.plantId);
-    if (this.#entries.get(key)?.position !== position) return;
-    this.#entries.delete(key);
     owners.add(event.owner);
   }
 
