@@ -53,7 +53,9 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   for (let attempt = 0; !(await attempted(store, { fold, log, lease, least })); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
   // What the read model moves over is verified too: no start looks before the checkpoint.
-  for await (const _ of log.foldTo((await store.head()).position)) await lease.has();
+  // A server that was deposed may know of less.
+  const { position } = await store.head();
+  for await (const _ of log.foldTo(Math.max(position, log.position))) await lease.has();
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
   const end = await project(store, { changes: (step) => fittingChanges(store, step) });
   // After this pause, no instance uses remembered rows.
@@ -164,7 +166,7 @@ class FoldedLog {
 
   /** Folds on to a position, and yields those that it has reached. Rejects if the log does not reach that far. */
   async *foldTo(position: number): AsyncGenerator<number> {
-    if (position < this.position) throw new Error('the checkpoint of the read model was moved back; try again');
+    if (position < this.position) throw behind(position, this.position);
     for await (const events of this.#store.read(this.position, { to: position })) {
       for (const event of events) this.#head = headAfterIntact(this.#head, event);
       await this.#fold.apply(this.#view.take(events));
@@ -180,6 +182,11 @@ class FoldedLog {
       yield { first, hashes: this.#nodes.slice(first, first + NODES) };
   }
 }
+
+const behind = (checkpoint: number, folded: number) =>
+  new Error(
+    `the checkpoint of the read model is at position ${checkpoint}, before ${folded}, to which the log was read: another repair made it meanwhile, or somebody set it back; run the command again`,
+  );
 
 const tooShort = (position: number) =>
   new Error(

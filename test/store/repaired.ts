@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
+import { headAt } from '../../src/log/event/chain.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { BrokenReadModelError, type OwnedRow, type PlantRow, type Store } from '../../src/log/store.ts';
+import { eventAt } from '../../src/log/whole-range.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
@@ -351,6 +353,28 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       }
       await database.close();
       expect(outcomes).not.toContain(false);
+      await opened.cleanup();
+    }, 60_000);
+
+    test('of a checkpoint that another repair makes meanwhile, before the end of what it has read, it says so', async () => {
+      const opened = await damaged((database) => database.removeCheckpoint());
+      await opened.damage();
+      const store = override(opened.store, {
+        // Of two that found none, this one comes second.
+        lease: async () => opened.store.advance(undefined, EVENTS - 9, NO_CHANGES, NO_NODES).then(() => true),
+      });
+      await expect(repair(store)).rejects.toThrow(
+        `is at position ${EVENTS - 9}, before ${EVENTS}, to which the log was read: another repair made it meanwhile`,
+      );
+      await opened.cleanup();
+    }, 60_000);
+
+    test('it ends also where a server that was deposed tells of an end of the log before what it has read', async () => {
+      const opened = await damaged((database) => database.removePlant('alice', 7n));
+      await opened.damage();
+      const store = override(opened.store, { head: async () => headAt((await eventAt(opened.store, EVENTS - 9))!) });
+      await repair(store);
+      await expectWhole(opened.store);
       await opened.cleanup();
     }, 60_000);
 

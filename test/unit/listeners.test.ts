@@ -89,3 +89,27 @@ test('connections of all listeners are awaited at the end', async () => {
   sockets[0]!.destroy();
   await ended;
 });
+
+test.runIf(process.platform === 'linux')(
+  'what has begun to listen before one that cannot is closed with the others',
+  async () => {
+    const server = createServer({ pauseOnConnect: true });
+    let made = 0;
+    // Each further listener is made with the options of the server's own.
+    Object.defineProperty(server, 'pauseOnConnect', {
+      get: () => {
+        if (++made === 4) throw new Error('too many open files');
+        return true;
+      },
+    });
+    const listen = (options: object) => once(server.listen(options), 'listening');
+    await expect(listenWide(server, { host: '127.0.0.1', port: 0 }, listen)).rejects.toThrow('too many open files');
+    expect(made).toBe(4);
+    const { port } = server.address() as AddressInfo;
+    await Promise.all([closeOthers(server), new Promise((resolve) => server.close(resolve))]);
+    // Nobody may listen there who shares the port.
+    const alone = createServer().listen({ host: '127.0.0.1', port });
+    await once(alone, 'listening');
+    alone.close();
+  },
+);
