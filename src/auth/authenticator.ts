@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../semaphore.ts';
 import type { KeySet } from './keys/key-set.ts';
 import { type Principal, principalFrom } from './principal.ts';
-import { Refusal, refusalFor, type TokenIdentity, type Why } from './refusal.ts';
+import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { bearerToken, checkCharacters, checkForm, createVerifier } from './verifier.ts';
 
-/** The decision on a token that was not cached. It does not contain the token. */
-export interface Decision extends TokenIdentity {
+/** The decision on a token that was not cached. */
+export interface Decision {
   readonly outcome: 'accepted' | 'refused';
   /** Why it was refused. */
   readonly reason?: Why;
@@ -30,7 +30,7 @@ export interface AuthenticatorOptions {
   readonly cacheSize?: number;
   /** Milliseconds that a token may wait for its verification; default 500. */
   readonly maxWait?: number;
-  /** Called for each refusal and each first acceptance of a token. The values are untrusted text: log them as data. */
+  /** Called for each refusal and each first acceptance of a token. */
   readonly onDecision?: (decision: Decision) => void;
 }
 
@@ -69,7 +69,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
       verified.set(id, principal);
-      onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
+      onDecision?.({ outcome: 'accepted' });
       return principal;
     } catch (thrown) {
       if (revision !== undefined && thrown instanceof Refusal && thrown.why === 'signature') forged.set(id, revision);
@@ -78,7 +78,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   function report(thrown: unknown): unknown {
-    if (thrown instanceof Refusal) onDecision?.({ outcome: 'refused', reason: thrown.why, ...thrown.about });
+    if (thrown instanceof Refusal) onDecision?.({ outcome: 'refused', reason: thrown.why });
     return thrown;
   }
 

@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose';
-import { Refusal, type TokenIdentity } from './refusal.ts';
+import { Refusal } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
 /** The scopes that a token can have. */
@@ -31,19 +31,16 @@ export const MAX_NAME_CODE_POINTS = 1024;
  */
 export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: string, validity: Validity): Principal {
   const owner = claims[ownerClaim];
-  if (!isName(owner)) throw new Refusal('owner', aboutOf(claims));
+  if (!isName(owner)) throw new Refusal('owner', subjectOf(claims));
   const actor = typeof claims.sub === 'string' && claims.sub !== '' ? claims.sub : owner;
-  if (!isName(actor)) throw new Refusal('subject', aboutOf(claims));
+  if (!isName(actor)) throw new Refusal('subject', subjectOf(claims));
   const words = new Set([...wordsOf(claims.scope), ...wordsOf(claims.scp)]);
   // A token is remembered for long, and may have thousands of other words.
   return { issuer, actor, owner, scopes: new Set(SCOPES.filter((scope) => words.has(scope))), validity };
 }
 
-/** Issuer and subject of claims, if they are text. */
-export const aboutOf = ({ iss, sub }: JWTPayload): TokenIdentity => ({
-  ...(typeof iss === 'string' && { issuer: iss }),
-  ...(typeof sub === 'string' && { subject: sub }),
-});
+/** The subject of claims, if it is text. */
+export const subjectOf = ({ sub }: JWTPayload): string | undefined => (typeof sub === 'string' ? sub : undefined);
 
 /** Unicode's general category Cc: C0, DEL and C1. */
 const CONTROL = /\p{Cc}/u;

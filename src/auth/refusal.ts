@@ -53,25 +53,20 @@ const REFUSALS = {
 /** The cause of a refusal: a bounded set of names, suitable for the label of a metric. */
 export type Why = keyof typeof REFUSALS;
 
-/** Issuer and subject of a token. Known only once its signature is verified. */
-export interface TokenIdentity {
-  readonly issuer?: string;
-  readonly subject?: string;
-}
-
 /** The refusal of a call. It contains no usable part of a token. */
 export class Refusal extends PlantStoreError {
   readonly why: Why;
-  readonly about: TokenIdentity;
+  /** The claim `sub` of the token. Known only once its signature is verified. */
+  readonly subject: string | undefined;
 
-  constructor(why: Why, about: TokenIdentity = {}, details: { retryAfter?: number; scope?: string } = {}) {
+  constructor(why: Why, subject?: string, details: { retryAfter?: number; scope?: string } = {}) {
     const [reason, text] = REFUSALS[why];
     const { scope, ...rest } = details;
     const message = scope === undefined ? text : `${text}: ${scope}`;
     super(reason, message, { ...rest, ...challenge(reason, message, scope) });
     this.name = 'Refusal';
     this.why = why;
-    this.about = about;
+    this.subject = subject;
   }
 }
 

@@ -16,11 +16,10 @@ export function createScopePolicy(enforced: Iterable<string>, onDecision?: (deci
      * Throws INSUFFICIENT_SCOPE, with the challenge of RFC 6750, section 3.1, if the scope is enforced and the token
      * lacks it.
      */
-    require({ scopes, issuer, actor }: Principal, scope: Scope): void {
+    require({ scopes, actor }: Principal, scope: Scope): void {
       if (!needed.has(scope) || scopes.has(scope)) return;
-      const about = { issuer, subject: actor };
-      onDecision?.({ outcome: 'refused', reason: 'insufficient_scope', ...about });
-      throw new Refusal('insufficient_scope', about, { scope });
+      onDecision?.({ outcome: 'refused', reason: 'insufficient_scope' });
+      throw new Refusal('insufficient_scope', actor, { scope });
     },
   };
 }

@@ -9,7 +9,7 @@ import {
 import { PlantStoreError } from '../domain/errors.ts';
 import type { Permit } from '../semaphore.ts';
 import type { KeySet } from './keys/key-set.ts';
-import { aboutOf } from './principal.ts';
+import { subjectOf } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
 
@@ -76,13 +76,13 @@ export function createVerifier(
       throw failureOf(thrown);
     });
     const why = wrongTime(payload);
-    if (why !== undefined) throw new Refusal(why, aboutOf(payload));
+    if (why !== undefined) throw new Refusal(why, subjectOf(payload));
     // The service supports no critical extension, not even the one that jose supports (RFC 7515, section 4.1.11).
-    if (header.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
-    if (!isAccessToken(header.typ)) throw new Refusal('type', aboutOf(payload));
+    if (header.crit !== undefined) throw new Refusal('critical_header', subjectOf(payload));
+    if (!isAccessToken(header.typ)) throw new Refusal('type', subjectOf(payload));
     // The service cannot check the proof of possession that such a token requires (RFC 9449, section 7.2; RFC 8705,
     // section 3).
-    if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
+    if (payload.cnf !== undefined) throw new Refusal('sender_constrained', subjectOf(payload));
     const until = Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000;
     return { claims: payload, validity: new TokenValidity(keys, { until, revision, header, key }) };
   };
@@ -125,8 +125,9 @@ const reasonOf = ({ claim, reason }: errors.JWTClaimValidationFailed): Why =>
 function failureOf(thrown: unknown): PlantStoreError {
   if (thrown instanceof PlantStoreError) return thrown;
   // jose checks claims last, so in these two cases the issuer did sign the token.
-  if (thrown instanceof errors.JWTExpired) return new Refusal('expired', aboutOf(thrown.payload));
-  if (thrown instanceof errors.JWTClaimValidationFailed) return new Refusal(reasonOf(thrown), aboutOf(thrown.payload));
+  if (thrown instanceof errors.JWTExpired) return new Refusal('expired', subjectOf(thrown.payload));
+  if (thrown instanceof errors.JWTClaimValidationFailed)
+    return new Refusal(reasonOf(thrown), subjectOf(thrown.payload));
   if (thrown instanceof errors.JOSEError) return new Refusal(BY_CODE[thrown.code] ?? 'malformed');
   // Other errors come from the key: an RSA key under 2,048 bits, or a damaged key.
   return new Refusal('unusable_key');

@@ -1,16 +1,13 @@
 import { createHmac } from 'node:crypto';
-import type { Decision } from '../auth/authenticator.ts';
 import type { Principal } from '../auth/principal.ts';
+import { Refusal } from '../auth/refusal.ts';
 import { infoLines, type Logger, withoutTokens } from './logger.ts';
-import { type EndedRequest, failureFields } from './request.ts';
+import type { EndedRequest } from './request.ts';
 import { sampler } from './sparing.ts';
 
 /** Milliseconds, and most lines within them of one kind of request without a known caller. */
 const INTERVAL = 60_000;
 const MOST = 100;
-
-/** A sampler of what callers without a token can cause: they must not be able to write a line each time. */
-const sampleUnknown = () => sampler(INTERVAL, MOST);
 
 /**
  * A function that writes one line per request, at level info. Requests without a known caller are sampled, by status,
@@ -20,12 +17,14 @@ const sampleUnknown = () => sampler(INTERVAL, MOST);
 export function requestLog(logger: Logger, owners: OwnerHashes): (request: EndedRequest) => void {
   const write = infoLines(logger);
   const beginningOf = beginningsOfLines();
-  const sample = sampleUnknown();
+  // Callers without a token must not be able to write a line each time.
+  const sample = sampler(INTERVAL, MOST);
   return (ended) => {
     if (!logger.isLevelEnabled('info') || isProbe(ended)) return;
     const { principal, failure, seconds, bytes, requestId, traceId } = ended;
-    const { reason, why } = failure ? failureFields(failure) : NO_FAILURE;
-    const repeated = principal === undefined ? sample([ended.status, reason, why].join()) : 0;
+    const reason = failure?.reason;
+    const refusal = failure instanceof Refusal ? failure : undefined;
+    const repeated = principal === undefined ? sample([ended.status, reason, refusal?.why].join()) : 0;
     if (repeated === undefined) return;
     const owner = principal && owners.ofCaller(principal);
     let line = `${beginningOf(ended)},"bytes":${bytes},"requestId":"${withoutTokens(requestId)}"`;
@@ -34,12 +33,12 @@ export function requestLog(logger: Logger, owners: OwnerHashes): (request: Ended
     line += `,"milliseconds":${Math.round(seconds * 1e6) / 1e3}`;
     if (repeated > 0) line += `,"repeated":${repeated}`;
     if (reason !== undefined) line += `,"reason":"${reason}"`;
-    if (why !== undefined) line += `,"why":"${why}"`;
+    if (refusal !== undefined) line += `,"why":"${refusal.why}"`;
+    const subject = refusal?.subject && owners.of(refusal.subject);
+    if (subject) line += `,"subject":"${subject}"`;
     write(`${line},"msg":"request"`);
   };
 }
-
-const NO_FAILURE: Partial<ReturnType<typeof failureFields>> = {};
 
 /**
  * A function that finds the members of a request's protocol, method, route and status, as text made once. There are as
@@ -64,31 +63,6 @@ const outcomeOf = (status: string): { status: number } | { code: string } =>
 
 /** Whether the request is a successful health check. Each prober sends one every few seconds. */
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
-
-/**
- * Writes a line for each decision on a token: a refusal as info, an acceptance as debug. Refusals of callers who are
- * not known are sampled, by reason.
- */
-export function decisionLog(logger: Logger, owners: OwnerHashes): (decision: Decision) => void {
-  // Redaction by path is off, because a decision contains only names of the service and two claims.
-  const lines = logger.child({}, { redact: [] });
-  const sample = sampleUnknown();
-  return (decision) => {
-    const { subject, ...rest } = decision;
-    const level = decision.outcome === 'refused' ? 'info' : 'debug';
-    if (!lines.isLevelEnabled(level)) return;
-    const isKnown = decision.outcome === 'accepted' || decision.reason === 'insufficient_scope';
-    const repeated = isKnown ? 0 : sample(String(decision.reason));
-    if (repeated === undefined) return;
-    lines[level](
-      {
-        decision: { ...rest, subject: subject && owners.of(subject) },
-        ...(repeated > 0 && { repeated }),
-      },
-      'authentication',
-    );
-  };
-}
 
 /** Hexadecimal digits of a hash: enough to distinguish owners. */
 const DIGITS = 16;

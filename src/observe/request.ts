@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { status } from '@grpc/grpc-js';
 import type { Principal } from '../auth/principal.ts';
-import { Refusal } from '../auth/refusal.ts';
 import type { PlantStoreError } from '../domain/errors.ts';
 
 /** The protocols of requests. */
@@ -43,12 +42,6 @@ export interface EndedRequest {
   /** Id of its trace; undefined while traces are off. */
   readonly traceId: string | undefined;
 }
-
-/** The fields of a log line for a failure: the reason that the caller got, and why a token was refused. */
-export const failureFields = (failure: PlantStoreError): { reason: string; why?: string } => ({
-  reason: failure.reason,
-  ...(failure instanceof Refusal && { why: failure.why }),
-});
 
 /** The name of a google.rpc.Code. */
 export const codeName = (code: number): string => status[code] ?? 'UNKNOWN';

@@ -1,4 +1,3 @@
-import type { Decision } from '../auth/authenticator.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { ForwardObserver } from '../log/observer.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
@@ -6,7 +5,7 @@ import type { Logger } from './logger.ts';
 import { authMetrics, commitMetrics, forwardMetrics, requestMetrics } from './metrics/counts.ts';
 import { Metrics } from './metrics/metrics.ts';
 import type { EndedRequest } from './request.ts';
-import { decisionLog, type OwnerHashes, requestLog } from './request-log.ts';
+import { type OwnerHashes, requestLog } from './request-log.ts';
 import { sparing } from './sparing.ts';
 import { type BrokenLogError, StoreState } from './store-state.ts';
 import type { Tracing } from './tracing.ts';
@@ -32,7 +31,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   const { fault, ...log } = commitMetrics(metrics);
   const { forwarded, taken } = forwardMetrics(metrics);
   const authentication = authMetrics(metrics);
-  const writeDecision = decisionLog(logger, owners);
   const store = new StoreState(metrics);
   const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
   const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
@@ -85,10 +83,7 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       else storeFailed(err);
     },
     /** A token was accepted or refused. */
-    decided(decision: Decision) {
-      authentication.decided(decision);
-      writeDecision(decision);
-    },
+    decided: authentication.decided,
     /** A fetch of the issuer's keys has ended. */
     fetched(err: Error | undefined) {
       authentication.fetched(err);

@@ -24,10 +24,7 @@ export const startTrusting = ({ issuer }: Scene): Promise<LocalService> =>
 
 /** What every door of a running service shares: what was logged of its decisions, and its end. */
 export const observe = (service: LocalService): Pick<Door, 'reasons' | 'log' | typeof Symbol.asyncDispose> => ({
-  reasons: () =>
-    service.logs
-      .filter(({ msg }) => msg === 'authentication')
-      .map(({ decision }) => (decision as { reason: unknown }).reason),
+  reasons: () => service.logs.filter(({ msg, why }) => msg === 'request' && why !== undefined).map(({ why }) => why),
   log: () => JSON.stringify(service.logs) + service.output,
   async [Symbol.asyncDispose]() {
     await service.stop();

@@ -14,9 +14,7 @@ const caller = (...scopes: string[]) => ({
 test('refusals are told, with who it was', () => {
   const decisions: Decision[] = [];
   const policy = createScopePolicy([], (decision) => decisions.push(decision));
-  expect(() => policy.require(caller(), 'plants:audit')).toThrow();
+  expect(() => policy.require(caller(), 'plants:audit')).toThrow(expect.objectContaining({ subject: 'robot' }));
   policy.require(caller('plants:audit'), 'plants:audit');
-  expect(decisions).toEqual([
-    { outcome: 'refused', reason: 'insufficient_scope', issuer: 'https://issuer.test', subject: 'robot' },
-  ]);
+  expect(decisions).toEqual([{ outcome: 'refused', reason: 'insufficient_scope' }]);
 });

@@ -93,7 +93,7 @@ export class RemoteKeySet implements KeySet {
     // An unreachable issuer may have published the key meanwhile, so only a successful fetch can prove that it does not
     // exist.
     const isFresh = await this.#refreshed();
-    if (!isFresh || !this.#usable) throw new Refusal('issuer_unavailable', {}, { retryAfter: this.#retryAfter });
+    if (!isFresh || !this.#usable) throw new Refusal('issuer_unavailable', undefined, { retryAfter: this.#retryAfter });
     return this.#find(header, token);
   }
 

@@ -119,6 +119,9 @@ test('why a token was refused is in the line, alike over every protocol; the cal
     ).rejects.toThrow();
   const whyOf = (id: string) => () => service.logs.filter(requestOf(id)).map(({ reason, why }) => `${reason} ${why}`);
   await expect.poll(whyOf('expired'), { timeout: 30_000 }).toEqual(PROTOCOLS.map(() => 'TOKEN_INVALID expired'));
+  // Whose token it was, as a hash; all of these are one subject's.
+  const subjects = new Set(service.logs.filter(requestOf('expired')).map(({ subject }) => subject));
+  expect([...subjects]).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/)]);
   await expect
     .poll(whyOf('scope'), { timeout: 30_000 })
     .toEqual(TRANSPORTS.map(() => 'INSUFFICIENT_SCOPE insufficient_scope'));
@@ -196,9 +199,10 @@ test('whoever has no token cannot fill the log: the first of each kind have line
     const kind = msg === 'request' ? `${route} ${status ?? code}` : String(msg);
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
+  expect(counts.has('authentication')).toBe(false);
   expect(Object.fromEntries(counts)).toMatchObject({
     ...{ '/plants 401': 100, 'unmatched 404': 100, '/openapi.json 200': 100, 'unmatched UNIMPLEMENTED': 100 },
-    ...{ authentication: 100, '/plants/{id} 404': 150, '/plants 200': 1 },
+    ...{ '/plants/{id} 404': 150, '/plants 200': 1 },
   });
   const metrics = await service.metrics();
   const ended = (route: string, status: string) =>
