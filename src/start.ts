@@ -32,7 +32,7 @@ import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole, registerInstance } from './transport/console/console.ts';
 import { stopping } from './transport/failure.ts';
-import { readCertificates } from './transport/grpc/certificates.ts';
+import { followCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
@@ -60,7 +60,7 @@ export async function start(
   health: Health,
   opened: AsyncDisposableStack,
 ): Promise<EventLog> {
-  if (config.grpcTls !== undefined) readCertificates(config.grpcTls);
+  const tls = config.grpcTls && opened.use(followCertificates(config.grpcTls, logger));
   closeDataDirectory(config.dataDirectory, logger);
   const owners = new OwnerHashes();
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);
@@ -96,7 +96,7 @@ export async function start(
   registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, metrics) });
   if (config.publicLog) registerTransparencyLog(app, { ...transparency, log, proofs });
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
-  const instances = instancesOf(config, logger, telemetry, tracing, log);
+  const instances = instancesOf(config, logger, telemetry, tracing, log, tls);
   const grpc = createGrpcServer({
     services,
     authenticate,
@@ -106,7 +106,7 @@ export async function start(
     observer: telemetry.requests,
     isReady: () => health.ready,
     ...(instances && { addInternal: instances.addTo }),
-    tls: config.grpcTls,
+    tls,
     identity: instances?.made,
   });
   opened.defer(async () => {

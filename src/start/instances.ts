@@ -5,10 +5,10 @@ import type { EventLog } from '../log/log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing.ts';
-import { addressOf, identityFrom, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
+import { addressOf, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding } from '../transport/forward/service.ts';
-import { type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
+import { type FollowedCertificates, type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
 import type { Registry } from '../transport/grpc/server.ts';
 
 /** The way to the other instances of the log. Undefined on SQLite, which serves a single process. */
@@ -18,11 +18,12 @@ export function instancesOf(
   telemetry: Telemetry,
   tracing: Tracing | undefined,
   log: EventLog,
+  tls: FollowedCertificates | undefined,
 ) {
   const { mongodbUri, advertiseAddress, grpcTls } = config;
   if (mongodbUri === undefined) return undefined;
-  const made = grpcTls ? undefined : selfSigned();
-  const identity = made ? () => made : identityFrom(grpcTls!);
+  const made = tls ? undefined : selfSigned();
+  const identity = (): Identity => made ?? tls!.current;
   const warn = (refusal: string | undefined) => refusal && logger.warn(refusal);
   // The gRPC port tells of files that cannot be used.
   if (grpcTls !== undefined) refusalAsClient(grpcTls).then(warn, () => {});

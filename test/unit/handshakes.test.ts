@@ -1,13 +1,19 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { Admission } from '../../src/transport/admission/admission.ts';
+import { leafCertificate } from '../../src/transport/forward/contact.ts';
+import {
+  type FollowedCertificates,
+  followCertificates,
+  readCertificates,
+} from '../../src/transport/grpc/certificates.ts';
 import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
@@ -20,13 +26,13 @@ const sockets: Socket[] = [];
 let listener: ReturnType<typeof createListener>;
 let port: number;
 let hello: Buffer;
-let tls: ReturnType<CertificateAuthority['issue']>;
+let tls: FollowedCertificates;
 /** What a client of HTTP/2 begins with (RFC 9113, section 3.4), and empty settings. */
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
 
 beforeAll(async () => {
-  tls = new CertificateAuthority(directory, 'ca').issue('server');
-  listener = createListener({ admission, tls }, 50, pino({ level: 'silent' }), (socket) => {
+  tls = { current: readCertificates(new CertificateAuthority(directory, 'ca').issue('server')) };
+  listener = createListener({ admission, tls }, 50, (socket) => {
     sockets.push(socket);
     socket.on('error', () => {}).end('agreed');
   });
@@ -118,6 +124,34 @@ test('clients that are far away are served after their handshakes, however many 
   const answers = await Promise.all(Array.from({ length: 40 }, () => talk(at, PREFACE)));
   far.close();
   expect(answers.filter((answer) => answer.length === 0)).toEqual([]);
+});
+
+test('the port shows the certificate that the lease names, while changed files wait to be read and after', async () => {
+  const ca = new CertificateAuthority(directory, 'changing');
+  const [old, next] = [ca.issue('old'), ca.issue('next')] as const;
+  const files = { certificate: join(directory, 'live.crt'), key: join(directory, 'live.key') };
+  const put = ({ certificate, key }: typeof old) => {
+    copyFileSync(certificate, files.certificate);
+    copyFileSync(key, files.key);
+  };
+  put(old);
+  const { promise: reloaded, resolve: reload } = Promise.withResolvers<void>();
+  using followed = followCertificates(files, { info: () => reload(), error: () => {} });
+  await using app = await GrpcApp.start({}, { tls: followed });
+  const at = Number(new URL(`https://${app.address}`).port);
+  const named = () => new X509Certificate(leafCertificate(followed.current)).raw;
+  const shown = async () => {
+    const socket = connectTls({ port: at, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    const { raw } = socket.getPeerCertificate();
+    socket.destroy();
+    return raw;
+  };
+  put(next);
+  expect(await shown()).toEqual(named());
+  await reloaded;
+  expect(named()).toEqual(new X509Certificate(readFileSync(next.certificate)).raw);
+  expect(await shown()).toEqual(named());
 });
 
 test('what waits for its handshake counts as memory of requests, until it is gone', async () => {

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { duplexPair } from 'node:stream';
-import { connect, createSecureContext, createServer, type SecureContextOptions, type Server } from 'node:tls';
+import { connect, createSecureContext, createServer, type SecureContextOptions } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
 
 /** Paths of PEM files. */
@@ -109,19 +109,25 @@ class PemFile {
   }
 }
 
+/** The certificates of files that are read again once they have changed. */
+export interface FollowedCertificates {
+  /** What the files had when they were last read. The same object until they have changed. */
+  readonly current: Certificates;
+}
+
 /**
- * Makes a server reload the files when they have changed. The new files apply to later connections; open connections
- * keep theirs. When files change one after another, it waits until nothing has changed for two checks. It logs invalid
- * files, as an error, and the server keeps the previous ones.
+ * Reads the files, and again whenever they have changed: the gRPC port, the writer's lease and the links to other instances
+ * have the same certificate at all times. When files change one after another, it waits until nothing has changed for two
+ * checks. It logs invalid files, as an error, and keeps the previous ones. Throws as `readCertificates` does.
  */
 export function followCertificates(
-  server: Server,
   files: TlsFiles,
   logger: Pick<Logger, 'info' | 'error'>,
-): () => void {
+): FollowedCertificates & Disposable {
+  let current = readCertificates(files);
   const reload = () => {
     try {
-      server.setSecureContext(optionsOf(readCertificates(files)));
+      current = readCertificates(files);
       logger.info({ files }, 'the certificate of the gRPC port was reloaded');
     } catch (err) {
       logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays in use');
@@ -134,8 +140,13 @@ export function followCertificates(
   };
   const paths = [files.certificate, files.key, files.clientCa].filter((path) => path !== undefined);
   for (const path of paths) watchFile(path, { interval: LOOK, persistent: false }, changed);
-  return () => {
-    clearTimeout(timer);
-    for (const path of paths) unwatchFile(path, changed);
+  return {
+    get current() {
+      return current;
+    },
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      for (const path of paths) unwatchFile(path, changed);
+    },
   };
 }

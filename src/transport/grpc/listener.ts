@@ -1,8 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
-import type { Logger } from '../../observe/logger.ts';
 import type { Admission } from '../admission/admission.ts';
-import { followCertificates, type Identity, optionsOf, readCertificates, type TlsFiles } from './certificates.ts';
+import { type Certificates, type FollowedCertificates, type Identity, optionsOf } from './certificates.ts';
 import { Handshakes } from './handshakes.ts';
 
 /** Longest TLS handshake, and longest wait for a first byte where that tells whether one comes, in milliseconds. */
@@ -19,40 +18,44 @@ export interface ListenerOptions extends ListenerTls {
 /** What connections to the gRPC port are encrypted with. */
 export interface ListenerTls {
   /** With these, every connection is. */
-  readonly tls?: TlsFiles | undefined;
+  readonly tls?: FollowedCertificates | undefined;
   /** Otherwise the connections of instances are with this, and all others are in plaintext. Undefined: no instances. */
   readonly identity?: Identity | undefined;
 }
 
 /**
  * A server that accepts connections and passes them on. It replaces that of grpc-js, which does not bound connections
- * and allows two minutes for a handshake; here it is `requestTimeout`, in seconds. Changed files are reloaded. Throws
- * when a file cannot be read or is invalid.
+ * and allows two minutes for a handshake; here it is `requestTimeout`, in seconds. Changed certificates apply to later
+ * connections; open ones keep theirs.
  */
 export function createListener(
   { tls, identity, admission }: ListenerOptions,
   requestTimeout: number,
-  logger: Logger,
   onConnection: (socket: Socket) => void,
 ): Server {
-  const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls);
+  const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls.current);
   if (options === undefined) return createServer({ pauseOnConnect: true }, onConnection);
   const timeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
   const handshakes = new Handshakes(options, timeout, admission, onConnection);
-  const listener = createServer((socket) =>
+  let shown = tls?.current;
+  const renew = () => {
+    if (tls === undefined || tls.current === shown) return;
+    shown = tls.current;
+    handshakes.server.setSecureContext(optionsOf(shown));
+  };
+  return createServer((socket) =>
     onFirstByte(socket, timeout, (byte) => {
+      renew();
       if (byte === HANDSHAKE) handshakes.add(socket);
       else if (tls === undefined) onConnection(socket);
       else socket.destroy();
     }),
   );
-  if (tls !== undefined) listener.once('close', followCertificates(handshakes.server, tls, logger));
-  return listener;
 }
 
-const optionsOfCallers = (tls: TlsFiles): TlsOptions => ({
-  ...optionsOf(readCertificates(tls)),
-  requestCert: tls.clientCa !== undefined,
+const optionsOfCallers = (certificates: Certificates): TlsOptions => ({
+  ...optionsOf(certificates),
+  requestCert: certificates.clientCa !== undefined,
 });
 
 const optionsOfInstances = ({ certificate, key }: Identity): TlsOptions => ({

@@ -72,7 +72,7 @@ const REFLECTION: Serving = {};
 // grpc-js writes metadata that it cannot hold to stderr: a token with its secret, and a line for each call of anybody.
 setLogVerbosity(logVerbosity.NONE);
 
-/** Makes a server of these services that does not listen yet. Throws when the TLS files are invalid. */
+/** Makes a server of these services that does not listen yet. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { services, authenticate, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
@@ -92,7 +92,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     },
   };
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(options, limits.requestTimeout, logger, (socket) =>
+  const listener = createListener(options, limits.requestTimeout, (socket) =>
     connections.add(socket, () => {
       if (listener.listening) injector.injectConnection(socket);
       else socket.destroy();
