@@ -1,0 +1,25 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { openLog } from '../../src/log/log.ts';
+import type { AppendedBatch } from '../../src/log/observer.ts';
+import { openMemoryStore } from '../simulation/store/open-memory.ts';
+import { added, append } from '../support/events.ts';
+
+const addOf = (id: bigint) =>
+  ({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant: { id, name: 'Fern', tag: undefined } }) as const;
+
+test('a command that lost its position is decided at the end of the log as it is after the pause, whatever others append meanwhile', async () => {
+  const { store, second } = await openMemoryStore();
+  const others = await second();
+  const outcomes: AppendedBatch['outcome'][] = [];
+  let id = 0n;
+  const appended = ({ outcome }: AppendedBatch) => {
+    outcomes.push(outcome);
+    // Within the pause.
+    if (outcome === 'conflict') setTimeout(() => void append(others, added('bob', id++)), 1);
+  };
+  const log = await openLog(store, { onFault: () => {}, observer: { appended, refused: () => {} } });
+  onTestFinished(() => log.close());
+  await append(others, added('bob', id++));
+  expect(await log.submit(addOf(1n))).toMatchObject({ position: 3 });
+  expect(outcomes).toEqual(['conflict', 'landed']);
+});
