@@ -36,6 +36,7 @@ import { followCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
+import { reportCrowd } from './transport/listeners.ts';
 
 /**
  * Milliseconds of DRAIN_LIMIT (start/http.ts) for streams to end. The rest is for their final status, which sends
@@ -83,7 +84,8 @@ export async function start(
   const proofs = new Semaphore({ ...PROOFS, maxWait: config.limits.maxWait });
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.verified);
 
-  const admission = new Admission(config.limits, telemetry.shed);
+  const crowded = reportCrowd(config.limits.maxConnections, logger);
+  const admission = new Admission(config.limits, telemetry.shed, crowded);
   admissionGauges(metrics, admission);
   const isDraining = () => health.draining;
   const { corsOrigins } = config;

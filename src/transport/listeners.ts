@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type ServerOpts } from 'node:net';
 import type { Logger } from '../observe/logger.ts';
 import { sampler } from '../observe/sparing.ts';
 
@@ -9,7 +9,7 @@ import { sampler } from '../observe/sparing.ts';
  */
 const LISTENERS = 16;
 
-/** Milliseconds between two log lines about refused connections. */
+/** Milliseconds between two log lines about connections that ended because there were too many. */
 const REPORT = 10_000;
 
 /** Where to listen. Port 0 is any free port. */
@@ -48,23 +48,13 @@ export async function closeOthers(server: Server): Promise<void> {
   await Promise.all(closed ?? []);
 }
 
-/**
- * Bounds the open connections of a server, from all its listeners. Closes any further connection before it reads a byte,
- * so it cannot tell the client why. The log tells the operator how many there were.
- */
-export function limitConnections(server: Server, maximum: number, logger: Pick<Logger, 'warn'>): void {
-  let open = 0;
-  server.on('connection', (socket: Socket) => {
-    open++;
-    socket.once('close', () => open--);
-  });
-  // Node compares it with the connections of one listener, whenever one comes.
-  Object.defineProperty(server, 'maxConnections', { get: () => (open < maximum ? Infinity : 0) });
+/** Makes the function to call for each connection that ends because there are too many: the log says how many. */
+export function reportCrowd(maximum: number, logger: Pick<Logger, 'warn'>): () => void {
   const sample = sampler(REPORT, 1);
-  server.on('drop', () => {
-    const before = sample('drop');
-    if (before !== undefined) logger.warn({ refused: before + 1, maximum }, 'too many connections');
-  });
+  return () => {
+    const before = sample('crowd');
+    if (before !== undefined) logger.warn({ closed: before + 1, maximum }, 'too many connections');
+  };
 }
 
 /** Rejects if somebody listens there already: two services that share their port would both seem to start. */
@@ -84,8 +74,6 @@ async function listenFor(server: Server, host: string, port: number): Promise<Se
     Object.assign(socket, { server: null });
     server.emit('connection', socket);
   });
-  Object.defineProperty(listener, 'maxConnections', { get: () => server.maxConnections });
-  listener.on('drop', (data) => server.emit('drop', data));
   listener.listen({ host, port, reusePort: true });
   await once(listener, 'listening');
   return listener;

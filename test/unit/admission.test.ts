@@ -5,6 +5,7 @@ import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
+import { Places } from '../../src/transport/admission/places.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 import { HttpConnection } from '../../src/transport/http/connection.ts';
@@ -262,6 +263,58 @@ describe('turns', () => {
     turns.add(new TestConnection(alice));
     while (turns.waiting > 0) await setImmediate();
     expect(all.map(({ worked }) => worked.length)).toEqual([1, 1, 1, 1]);
+  });
+});
+
+describe('places', () => {
+  function scene(maximum: number) {
+    let ended = 0;
+    const places = new Places(maximum, () => ended++);
+    const open = (caller: Caller) => {
+      const connection = new TestConnection(caller);
+      places.enter(connection);
+      return connection;
+    };
+    return { places, open, ended: () => ended };
+  }
+  const endsOf = (connections: readonly TestConnection[]) => connections.map(({ ended }) => ended);
+
+  test('beyond the bound, the caller that has most loses its oldest connection, whoever comes', async () => {
+    const { open, ended } = scene(6);
+    const [mallory, alice, bob] = [new Caller('mallory'), new Caller('alice'), new Caller('bob')];
+    const others = [open(alice), open(bob)];
+    const many = Array.from({ length: 4 }, () => open(mallory));
+    expect(ended()).toBe(0);
+    others.push(open(alice), open(bob));
+    expect([endsOf(others), endsOf(many)]).toEqual([
+      [0, 0, 0, 0],
+      [1, 1, 0, 0],
+    ]);
+    await setImmediate();
+    many.push(open(mallory), open(mallory));
+    expect(endsOf(others)).toEqual([0, 0, 0, 0]);
+    expect(ended()).toBe(4);
+  });
+
+  test('when nobody has more than one, nobody else gets in', () => {
+    const { open } = scene(3);
+    const [first, ...more] = Array.from({ length: 4 }, (_, index) => open(new Caller(String(index))));
+    expect([first!.ended, ...endsOf(more)]).toEqual([0, 0, 0, 1]);
+  });
+
+  test('a connection counts for its caller of the moment, until it is closed', () => {
+    const { places, open } = scene(3);
+    const [fresh, alice] = [new Caller(''), new Caller('alice')];
+    const own = open(fresh);
+    places.move(own, alice);
+    own.caller = alice;
+    const strangers = [open(fresh), open(fresh)];
+    open(fresh);
+    expect([own.ended, ...endsOf(strangers)]).toEqual([0, 1, 0]);
+    places.leave(strangers[0]!);
+    places.leave(strangers[1]!);
+    open(fresh);
+    expect(endsOf(strangers)).toEqual([1, 0]);
   });
 });
 

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { closeOthers, limitConnections, listenWide } from '../../src/transport/listeners.ts';
-import { collectLog } from '../support/collected-log.ts';
+import { closeOthers, listenWide } from '../../src/transport/listeners.ts';
 
 const MANY = 64;
 
@@ -48,27 +47,6 @@ test.runIf(process.platform === 'linux')('a turn of the event loop accepts many 
   clearImmediate(immediate);
   await opened;
   expect(turns.size).toBeLessThan(MANY / 2);
-});
-
-test('the bound on connections holds for all listeners together, and what is open counts until it is closed', async () => {
-  const { logger, logs } = collectLog();
-  let accepted = 0;
-  const [server, port] = await listening(0, () => accepted++);
-  limitConnections(server, 20, logger);
-  const closed = new Set<Socket>();
-  const open = async (count: number) => {
-    const sockets = await connections(port, count);
-    for (const socket of sockets) socket.once('close', () => closed.add(socket)).resume();
-    return sockets;
-  };
-  const sockets = await open(MANY);
-  await expect.poll(() => closed.size).toBe(MANY - 20);
-  expect(accepted).toBe(20);
-  expect(logs).toMatchObject([{ msg: 'too many connections', maximum: 20 }]);
-  for (const socket of sockets) socket.destroy();
-  await expect.poll(() => closed.size).toBe(MANY);
-  // The server hears of their end a little later.
-  await expect.poll(() => open(1).then(() => accepted)).toBeGreaterThan(20);
 });
 
 test('a port on which another listens with as many is taken', async () => {

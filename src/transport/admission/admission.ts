@@ -4,6 +4,7 @@ import type { Protocol, ShedReason } from '../../observe/request.ts';
 import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
 import { Caller, type Connection } from './connection.ts';
 import { HeldMemory } from './held-memory.ts';
+import { Places } from './places.ts';
 import { Turns } from './turns.ts';
 
 /** Bounds on the requests of all callers together. */
@@ -14,6 +15,8 @@ export interface AdmissionLimits {
   readonly maxWait: number;
   /** Bytes that all requests under way may hold. */
   readonly requestMemory: number;
+  /** Most open connections to each port. Default: as many as come. */
+  readonly maxConnections?: number;
   /** Most requests of an owner in a second. Default: as many as it sends. */
   readonly rateLimit?: number | undefined;
 }
@@ -26,6 +29,7 @@ const SHARE = 4;
  * permit of the owner's share taken; then the service is called. Each step is bounded, all callers together and each of
  * them:
  *
+ * - places: the connections to a port.
  * - `turns`: the CPU. A request is parsed only once it is its connection's turn.
  * - `memory`: what requests hold on their way.
  * - `permit`: the requests that the service works on, or whose answers are being sent.
@@ -38,6 +42,7 @@ export class Admission {
   readonly maxWait: number;
   readonly turns: Turns;
   readonly memory: HeldMemory;
+  readonly #places: { readonly http: Places; readonly grpc: Places };
   readonly #permits: Semaphore;
   readonly #rate: RateLimit | undefined;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
@@ -52,15 +57,20 @@ export class Admission {
   readonly probes = new Caller('');
   readonly #callers = new Callers();
 
-  /** `shed` is called for each request that is not served, and for each connection that is ended. */
+  /**
+   * `shed` is called for each request that is not served, and for each connection that is ended because of its memory;
+   * `crowded` for each that is ended because there are too many.
+   */
   constructor(
-    { maxInFlight, maxWait, requestMemory, rateLimit }: AdmissionLimits,
+    { maxInFlight, maxWait, requestMemory, maxConnections = Infinity, rateLimit }: AdmissionLimits,
     shed: (protocol: Protocol, reason: ShedReason) => void,
+    crowded: () => void = () => {},
   ) {
     this.#shed = shed;
     this.maxWait = maxWait;
     this.turns = new Turns(maxWait);
     this.memory = new HeldMemory(requestMemory, ({ protocol }) => shed(protocol, 'memory'));
+    this.#places = { http: new Places(maxConnections, crowded), grpc: new Places(maxConnections, crowded) };
     const share = Math.ceil(maxInFlight / SHARE);
     this.#permits = new Semaphore({ permits: maxInFlight, share, maxWait, maxWaiting: Infinity });
     this.#rate = rateLimit === undefined ? undefined : new RateLimit(rateLimit);
@@ -81,15 +91,22 @@ export class Admission {
     return this.turns.waiting + this.#permits.waiting;
   }
 
+  /** A connection is open. May end it, or another one. Call `closed` once it is closed. */
+  opened(connection: Connection): void {
+    this.memory.add(connection);
+    this.#placesOf(connection).enter(connection);
+  }
+
   /** A connection is closed: what it holds counts no more, and it waits for no turn. Until its turn, it would be kept. */
   closed(connection: Connection): void {
+    this.#placesOf(connection).leave(connection);
     this.memory.remove(connection);
     this.turns.remove(connection);
   }
 
   /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
-    if (connection.caller.owner !== owner) this.memory.move(connection, this.#callers.of(owner));
+    if (connection.caller.owner !== owner) this.#move(connection, this.#callers.of(owner));
     this.#rate?.take(owner);
   }
 
@@ -97,7 +114,7 @@ export class Admission {
   begins(connection: Connection, isProbe = false): void {
     const { caller } = connection;
     if (caller.owner === '' && caller !== this.unverified)
-      this.memory.move(connection, isProbe ? this.probes : this.unverified);
+      this.#move(connection, isProbe ? this.probes : this.unverified);
   }
 
   /** The error of a request that has waited too long for its turn. */
@@ -110,6 +127,15 @@ export class Admission {
   permit(owner: string, protocol: Protocol): Permit | Promise<Permit> {
     const permit = this.#permits.acquire(owner);
     return permit instanceof Promise ? permit.catch((error) => this.#refuse(error, protocol)) : permit;
+  }
+
+  #placesOf({ protocol }: Connection): Places {
+    return protocol === 'grpc' ? this.#places.grpc : this.#places.http;
+  }
+
+  #move(connection: Connection, caller: Caller): void {
+    this.#placesOf(connection).move(connection, caller);
+    this.memory.move(connection, caller);
   }
 
   #refuse(error: PlantStoreError, protocol: Protocol): never {

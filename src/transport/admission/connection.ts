@@ -50,8 +50,6 @@ export class Caller {
 
 /** Bounds on the connections to a port. */
 export interface ConnectionLimits {
-  /** Most open connections. Any more are closed at once. */
-  readonly maxConnections: number;
   /** Seconds in which a request must have arrived completely. */
   readonly requestTimeout: number;
   /**

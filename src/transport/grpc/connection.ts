@@ -125,7 +125,7 @@ export class GrpcConnection extends Connection {
     (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     socket.once('close', () => this.#close());
     this.#agreed = socket.bytesRead;
-    admission.memory.add(this);
+    admission.opened(this);
     if (socket instanceof TLSSocket) this.#silent = HANDSHAKE_HELD;
     this.#count();
     admission.turns.add(this);

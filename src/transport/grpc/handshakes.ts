@@ -142,7 +142,7 @@ class Handshake extends Connection {
     super(admission.fresh.grpc);
     this.#socket = socket;
     this.#admission = admission;
-    admission.memory.add(this);
+    admission.opened(this);
     socket.on('readable', this.receive);
   }
 

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
+import { Connection } from '../admission/connection.ts';
 import { type Certificates, type FollowedCertificates, type Identity, optionsOf } from './certificates.ts';
 import { Handshakes } from './handshakes.ts';
 
@@ -44,7 +45,7 @@ export function createListener(
     handshakes.server.setSecureContext(optionsOf(shown));
   };
   return createServer((socket) =>
-    onFirstByte(socket, timeout, (byte) => {
+    onFirstByte(socket, admission, timeout, (byte) => {
       renew();
       if (byte === HANDSHAKE) handshakes.add(socket);
       else if (tls === undefined) onConnection(socket);
@@ -65,16 +66,40 @@ const optionsOfInstances = ({ certificate, key }: Identity): TlsOptions => ({
 });
 
 /** Looks at the first byte of a connection and leaves it there. Ends a connection that sends none in time. */
-function onFirstByte(socket: Socket, milliseconds: number, then: (byte: number) => void): void {
+function onFirstByte(socket: Socket, admission: Admission, milliseconds: number, then: (byte: number) => void): void {
+  const mute = new Mute(socket, admission);
   const end = () => socket.destroy();
   // 'close' follows.
   socket.on('error', () => {});
   socket.setTimeout(milliseconds, end);
-  socket.once('readable', () => {
-    socket.setTimeout(0, end);
+  const heard = () => {
+    socket.off('close', closed).setTimeout(0, end);
+    admission.closed(mute);
     const bytes: Buffer | null = socket.read();
     if (bytes === null) return end();
     socket.unshift(bytes);
     then(bytes[0]!);
-  });
+  };
+  const closed = () => admission.closed(mute);
+  socket.once('readable', heard).once('close', closed);
+}
+
+/** A connection that has sent nothing. It has a place. */
+class Mute extends Connection {
+  readonly protocol = 'grpc';
+  readonly #socket: Socket;
+
+  constructor(socket: Socket, admission: Admission) {
+    super(admission.fresh.grpc);
+    this.#socket = socket;
+    admission.opened(this);
+  }
+
+  override work(): boolean {
+    return false;
+  }
+
+  override end(): void {
+    this.#socket.destroy();
+  }
 }

@@ -19,7 +19,7 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
-import { closeOthers, limitConnections, listenWide } from '../listeners.ts';
+import { closeOthers, listenWide } from '../listeners.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
@@ -99,7 +99,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     }),
   );
   listener.on('close', () => connections.close());
-  limitConnections(listener, limits.maxConnections, logger);
   const descs = services.map(({ desc }) => desc);
   for (const desc of descs) registry.addService(serverDefinitionOf(desc), uncalled(desc));
   const names = descs.map(({ typeName }) => typeName);

@@ -85,7 +85,7 @@ export class HttpConnection extends Connection {
     this.#parse = takeLast(socket, 'data');
     this.#finish = takeLast(socket, 'end');
     (socket as { [CONNECTION]?: HttpConnection })[CONNECTION] = this;
-    admission.memory.add(this);
+    admission.opened(this);
     socket
       .on('data', (bytes) => this.#receive(bytes))
       .on('end', () => this.#end())

@@ -8,7 +8,6 @@ import { requestId } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
-import { limitConnections } from '../listeners.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { answerOn } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
@@ -65,7 +64,6 @@ export function createHttpServer(
   if (corsOrigins.length > 0) allowOrigins(app, corsOrigins);
   // After CORS, without whose headers a script cannot read a refusal.
   app.addHook('onRequest', refuseEarly);
-  limitConnections(app.server, limits.maxConnections, logger);
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1). Node would answer with an empty
   // body.
