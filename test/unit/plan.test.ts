@@ -5,7 +5,6 @@ import { decide, type EraseOwner, type PlantCommand, plantIdOf } from '../../src
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { IDEMPOTENCY_TTL, idempotencyString } from '../../src/domain/idempotency.ts';
-import { keyString } from '../../src/domain/plant.ts';
 import { plan } from '../../src/log/commit/plan.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
@@ -73,16 +72,13 @@ test('in batches as one after the other, with and without keys, before and after
       for (const step of run) {
         clock += step.clock;
         const before = [...log];
-        const isThere = (key: string) =>
-          before.findLast(({ event }) => keyString(event.owner, event.plantId) === key)?.event.type === 'PlantAdded';
-        const eventOf = (key: string) => before.findLast(({ event }) => idempotencyString(event) === key);
-        const keyed = step.commands.map((one) => ({
-          command: one,
-          eventId: randomUUID(),
-          key: keyString(one.owner, plantIdOf(one)),
-          idempotency: idempotencyString(one),
-        }));
-        const { events, decisions } = plan(head, keyed, { isThere, eventOf, since: () => undefined }, clock);
+        const isThere = (one: PlantCommand) =>
+          before.findLast(({ event }) => event.owner === one.owner && event.plantId === plantIdOf(one))?.event.type ===
+          'PlantAdded';
+        const eventOf = (one: PlantCommand) =>
+          before.findLast(({ event }) => idempotencyString(event) === idempotencyString(one));
+        const submitted = step.commands.map((one) => ({ command: one, eventId: randomUUID() }));
+        const { events, decisions } = plan(head, submitted, { isThere, eventOf, since: () => undefined }, clock);
         for (const [index, { outcome, needs }] of decisions.entries()) {
           const expected = told(log, step.commands[index]!, Math.max(clock, log.at(-1)?.time ?? 0));
           // A refusal and a replay rest on what they were decided after, and on an append at all.
@@ -116,12 +112,7 @@ test('in batches as one after the other, with and without keys, before and after
 
 test('an erasure ends what the owner has in the batch too, and counts it', () => {
   const owner = 'alice';
-  const of = (one: PlantCommand | EraseOwner) => ({
-    command: one,
-    eventId: randomUUID(),
-    key: one.type === 'EraseOwner' ? '' : keyString(one.owner, plantIdOf(one)),
-    idempotency: idempotencyString(one),
-  });
+  const of = (one: PlantCommand | EraseOwner) => ({ command: one, eventId: randomUUID() });
   const add = (id: bigint, key?: string): PlantCommand => ({
     ...{ type: 'AddPlant', owner, actor: owner, idempotencyKey: key },
     plant: { id, name: 'Fern', tag: undefined },
@@ -145,7 +136,7 @@ test('an erasure ends what the owner has in the batch too, and counts it', () =>
   const { decisions } = plan(
     EMPTY_HEAD,
     [add(7n, 'k'), ...commands.slice(1)].map(of),
-    { ...known, isThere: (key) => key !== keyString(owner, 7n) },
+    { ...known, isThere: (one) => plantIdOf(one) !== 7n },
     0,
   );
   const told = decisions.map(({ outcome }) =>

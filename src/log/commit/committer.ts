@@ -1,7 +1,5 @@
-import { type Command, plantIdOf } from '../../domain/decider.ts';
+import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import { idempotencyString } from '../../domain/idempotency.ts';
-import { keyString } from '../../domain/plant.ts';
 import { Backoff } from '../../time/backoff.ts';
 import { monotonic, randomUUID, turn, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
@@ -11,7 +9,7 @@ import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
 import { OwnAppends, Parking } from './doubts.ts';
-import { type Keyed, type Plan, plan } from './plan.ts';
+import { type Plan, plan, type Submitted } from './plan.ts';
 import type { StateReader } from './states.ts';
 
 /** Longest pause after the first conflict with another instance, in milliseconds. About the time of a few appends. */
@@ -90,7 +88,7 @@ export function withdrawal(
   return now < deadline ? undefined : new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again');
 }
 
-interface Waiting extends Keyed, Terms {
+interface Waiting extends Submitted, Terms {
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (event: Committed) => void;
   readonly reject: (error: Error) => void;
@@ -163,8 +161,6 @@ export class Committer {
       if (terms?.doubt !== undefined) this.#doubts++;
       this.#enqueue({
         command,
-        key: command.type === 'EraseOwner' ? '' : keyString(command.owner, plantIdOf(command)),
-        idempotency: idempotencyString(command),
         eventId: terms?.eventId ?? randomUUID(),
         deadline: terms?.deadline ?? monotonic() + this.#limits.commitLimit,
         onlyAfter: terms?.onlyAfter,

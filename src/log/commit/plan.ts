@@ -1,4 +1,11 @@
-import { type Command, decide, decideErasure, type EraseOwner, type PlantCommand } from '../../domain/decider.ts';
+import {
+  type Command,
+  decide,
+  decideErasure,
+  type EraseOwner,
+  type PlantCommand,
+  plantIdOf,
+} from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal, subjectOf } from '../event/chain.ts';
@@ -27,26 +34,22 @@ export interface Plan {
   readonly decisions: readonly CommandDecision[];
 }
 
-/** A command and its lookup keys. */
-export interface Keyed {
+/** A command that waits for its decision. */
+export interface Submitted {
   readonly command: Command;
   /**
    * Id of the command's event. The instance that accepted the command makes it, and so finds the event again after any
    * fault.
    */
   readonly eventId: string;
-  /** keyString of its plant. Empty: it concerns no single plant. */
-  readonly key: string;
-  /** idempotencyString of its idempotency key, if it has one. */
-  readonly idempotency: string | undefined;
 }
 
-/** The state at the head, as far as the commands' lookup keys ask for it. */
+/** The state at the head, as far as the commands ask for it. */
 export interface Known {
-  /** Whether a plant with this key exists. */
-  isThere(key: string): boolean;
-  /** The last event with an idempotency key of an owner, if there is one. */
-  eventOf(idempotency: string, owner: string): LoggedEvent | undefined;
+  /** Whether the command's plant exists. */
+  isThere(command: PlantCommand): boolean;
+  /** The owner's last event with the command's idempotency key, which it has. */
+  eventOf(command: PlantCommand): LoggedEvent | undefined;
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
   since(owner: string, position: number): number | undefined;
 }
@@ -57,9 +60,9 @@ class Left {
   isErased = false;
   /** The owner's events in the batch. */
   events = 0;
-  /** Whether plants exist, by key. */
-  readonly plants = new Map<string, boolean>();
-  /** Events by idempotencyString. */
+  /** Whether plants exist, by id. */
+  readonly plants = new Map<bigint, boolean>();
+  /** Events by idempotency key. */
   readonly named = new Map<string, LoggedEvent>();
 
   erase(): void {
@@ -70,7 +73,7 @@ class Left {
 }
 
 /** Decides commands in order, each on the state that the commands before it leave. */
-export function plan(head: Head, commands: readonly Keyed[], known: Known, clock: number): Plan {
+export function plan(head: Head, commands: readonly Submitted[], known: Known, clock: number): Plan {
   const owners = new Map<string, Left>();
   const events: LoggedEvent[] = [];
   let last = head;
@@ -88,9 +91,10 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     last = headAt(event);
     return { outcome: event, needs: events.length };
   };
-  const repeated = (command: PlantCommand, idempotency: string, left: Left): CommandDecision | undefined => {
-    const earlier =
-      left.named.get(idempotency) ?? (left.isErased ? undefined : known.eventOf(idempotency, command.owner));
+  const repeated = (command: PlantCommand, left: Left): CommandDecision | undefined => {
+    const { idempotencyKey } = command;
+    if (idempotencyKey === undefined) return undefined;
+    const earlier = left.named.get(idempotencyKey) ?? (left.isErased ? undefined : known.eventOf(command));
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
     return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });
   };
@@ -108,17 +112,18 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     const erases = { owner, key, isCleared: false, isPublished: false };
     return append({ ...seal(last, decided, eventId, clock), erases });
   };
-  const decisions = commands.map(({ command, eventId, key, idempotency }): CommandDecision => {
+  const decisions = commands.map(({ command, eventId }): CommandDecision => {
     if (command.type === 'EraseOwner') return erasure(command, eventId);
     const left = leftOf(command.owner);
-    const decision = idempotency === undefined ? undefined : repeated(command, idempotency, left);
+    const decision = repeated(command, left);
     if (decision !== undefined) return decision;
-    const decided = decide(command, left.plants.get(key) ?? (!left.isErased && known.isThere(key)));
+    const id = plantIdOf(command);
+    const decided = decide(command, left.plants.get(id) ?? (!left.isErased && known.isThere(command)));
     if (decided instanceof PlantStoreError) return unchanged(decided);
     const event = seal(last, decided, eventId, clock);
     left.events++;
-    left.plants.set(key, decided.type === 'PlantAdded');
-    if (idempotency !== undefined) left.named.set(idempotency, event);
+    left.plants.set(id, decided.type === 'PlantAdded');
+    if (command.idempotencyKey !== undefined) left.named.set(command.idempotencyKey, event);
     return append(event);
   });
   return { events, decisions };

@@ -1,10 +1,10 @@
-import { plantIdOf } from '../../domain/decider.ts';
-import { idempotencyString } from '../../domain/idempotency.ts';
+import { type PlantCommand, plantIdOf } from '../../domain/decider.ts';
+import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
 import { KnownKeys } from './known-keys.ts';
-import type { Keyed, Known } from './plan.ts';
+import type { Known, Submitted } from './plan.ts';
 
 /**
  * Reads the state that commands are decided on. Rows stay valid although the projector moves during the read. The tail
@@ -25,30 +25,32 @@ export class StateReader {
    * Reads what memory does not hold for these commands, and decides on the state at the tail's head: a step without any
    * wait. Rejects when the store cannot be reached.
    */
-  decide<Decided>(commands: readonly Keyed[], decide: (known: Known) => Decided): Promise<Decided> {
+  decide<Decided>(submitted: readonly Submitted[], decide: (known: Known) => Decided): Promise<Decided> {
+    const commands = submitted.map(({ command }) => command).filter((command) => command.type !== 'EraseOwner');
     return this.#follower.tail.pinned(
       (base) => this.#read(commands, base),
       ([rows, events]) => decide(this.#stateOf(rows, events)),
     );
   }
 
-  async #read(commands: readonly Keyed[], base: number) {
-    const plants = commands.flatMap(plantOf);
-    const read = await Promise.all([this.#rowsOf(plants, base), this.#eventsOf(commands)]);
+  async #read(commands: readonly PlantCommand[], base: number) {
+    const read = await Promise.all([this.#rowsOf(commands, base), this.#eventsOf(commands)]);
     // After the reads, however long they took: what is known of rows counts if they were not repaired meanwhile.
     await this.#follower.lookAtRows();
     return read;
   }
 
-  #stateOf(rows: ReadonlyMap<string, Row>, events: ReadonlyMap<string, LoggedEvent>): Known {
+  #stateOf(rows: ReadonlyMap<PlantCommand, boolean>, events: ReadonlyMap<string, LoggedEvent>): Known {
     const { tail } = this.#follower;
     return {
-      isThere(key) {
-        const row = rows.get(key)!;
-        return tail.knows(row) ? tail.stateOf(row) !== undefined : row.isThere;
+      isThere(command) {
+        const plant = plantOf(command);
+        return tail.knows(plant) ? tail.stateOf(plant) !== undefined : rows.get(command)!;
       },
-      eventOf: (idempotency, owner) =>
-        tail.findByIdempotencyKey(idempotency) ?? (tail.hasEnded(owner) ? undefined : events.get(idempotency)),
+      eventOf(command) {
+        const key = idempotencyString(command)!;
+        return tail.findByIdempotencyKey(key) ?? (tail.hasEnded(command.owner) ? undefined : events.get(key));
+      },
       since: (owner, position) => tail.since(owner, position),
     };
   }
@@ -58,22 +60,21 @@ export class StateReader {
     return this.#knownKeys.close();
   }
 
-  /** Whether the read model has the plant of each key. Keys in the tail are not read. */
-  async #rowsOf(plants: readonly Keyable[], base: number): Promise<Map<string, Row>> {
-    const rows = new Map<string, Row>();
-    const missing: Keyable[] = [];
-    for (const { key, plant } of plants) {
+  /** Whether the read model has the plant of each command. What is in the tail is not read. */
+  async #rowsOf(commands: readonly PlantCommand[], base: number): Promise<Map<PlantCommand, boolean>> {
+    const rows = new Map<PlantCommand, boolean>();
+    const missing: PlantCommand[] = [];
+    for (const command of commands) {
+      const plant = plantOf(command);
       const known = this.#knownKeys.isThere(plant.owner, plant.id);
-      rows.set(key, { ...plant, isThere: known === true });
-      if (known === undefined && !this.#follower.tail.knows(plant)) missing.push({ key, plant });
+      rows.set(command, known === true);
+      if (known === undefined && !this.#follower.tail.knows(plant)) missing.push(command);
     }
     if (missing.length === 0) return rows;
-    this.#knownKeys.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
-    const { rows: found, ...standing } = await this.#follower.store.get(missing.map(({ plant }) => plant));
+    this.#knownKeys.lookedUp(new Set(missing.map(({ owner }) => owner)));
+    const { rows: found, ...standing } = await this.#follower.store.get(missing.map(plantOf));
     await this.#follower.reachCheckpoint(standing, base);
-    missing.forEach(({ key, plant }, index) => {
-      rows.set(key, { ...plant, isThere: found[index] !== undefined });
-    });
+    for (const [index, command] of missing.entries()) rows.set(command, found[index] !== undefined);
     return rows;
   }
 
@@ -81,13 +82,14 @@ export class StateReader {
    * Events of idempotency keys that are not in the tail. These events were in the log when the tail was pinned, so a
    * later read finds them.
    */
-  async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
+  async #eventsOf(commands: readonly PlantCommand[]): Promise<Map<string, LoggedEvent>> {
     const events = new Map<string, LoggedEvent>();
-    const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
-      idempotencyKey === undefined || this.#follower.tail.findByIdempotencyKey(idempotency!) !== undefined
-        ? []
-        : [{ owner, idempotencyKey }],
-    );
+    const missing: IdempotencyKey[] = [];
+    for (const { owner, idempotencyKey } of commands) {
+      if (idempotencyKey === undefined) continue;
+      const key = { owner, idempotencyKey };
+      if (this.#follower.tail.findByIdempotencyKey(idempotencyString(key)!) === undefined) missing.push(key);
+    }
     if (missing.length === 0) return events;
     for (const event of await this.#follower.store.findByIdempotencyKeys(missing))
       if (event !== undefined) events.set(idempotencyString(plantEventOf(event)!)!, event);
@@ -95,16 +97,4 @@ export class StateReader {
   }
 }
 
-/** A plant with its keyString. */
-interface Keyable {
-  readonly key: string;
-  readonly plant: PlantKey;
-}
-
-/** Whether the read model has a plant. */
-interface Row extends PlantKey {
-  readonly isThere: boolean;
-}
-
-const plantOf = ({ command, key }: Keyed): Keyable[] =>
-  command.type === 'EraseOwner' ? [] : [{ key, plant: { owner: command.owner, id: plantIdOf(command) } }];
+const plantOf = (command: PlantCommand): PlantKey => ({ owner: command.owner, id: plantIdOf(command) });

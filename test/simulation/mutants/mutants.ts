@@ -80,20 +80,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'commands of a batch do not see the ones before them',
     file: 'log/commit/plan.ts',
-    from: `left.plants.get(key) ?? (!left.isErased && known.isThere(key))`,
-    to: `known.isThere(key)`,
+    from: `left.plants.get(id) ?? (!left.isErased && known.isThere(command))`,
+    to: `known.isThere(command)`,
   },
   {
     what: 'a key that is used twice in a batch is not noticed',
     file: 'log/commit/plan.ts',
-    from: `left.named.get(idempotency) ?? (left.isErased ? undefined : known.eventOf(idempotency, command.owner))`,
-    to: `known.eventOf(idempotency, command.owner)`,
+    from: `left.named.get(idempotencyKey) ?? (left.isErased ? undefined : known.eventOf(command))`,
+    to: `known.eventOf(command)`,
   },
   {
     what: 'keys of events in the tail are not looked for there',
     file: 'log/commit/states.ts',
-    from: `tail.findByIdempotencyKey(idempotency) ?? (tail.hasEnded(owner) ? undefined : events.get(idempotency))`,
-    to: `tail.hasEnded(owner) ? undefined : events.get(idempotency)`,
+    from: `tail.findByIdempotencyKey(key) ?? (tail.hasEnded(command.owner) ? undefined : events.get(key))`,
+    to: `tail.hasEnded(command.owner) ? undefined : events.get(key)`,
   },
   {
     what: 'the time of an event may be before that of its predecessor',
@@ -321,8 +321,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows of an owner who was erased by an event of the tail count',
     file: 'log/commit/states.ts',
-    from: `return tail.knows(row) ? tail.stateOf(row) !== undefined : row.isThere;`,
-    to: `return tail.stateOf(row) !== undefined || row.isThere;`,
+    from: `return tail.knows(plant) ? tail.stateOf(plant) !== undefined : rows.get(command)!;`,
+    to: `return tail.stateOf(plant) !== undefined || rows.get(command)!;`,
   },
   {
     what: 'an event whose content is gone goes into the tail',
