@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
-import { eventAt, wholeRange } from '../log/whole-range.ts';
+import { asErased, eventAt, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** An event whose content is missing, and the position of the erasure that it names. */
@@ -94,21 +94,11 @@ export class SteadyView {
   /** The next events that were read. Throws ErasedMeanwhileError. */
   take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
     return events.map((event) => {
-      const shown = this.#shown(event);
+      const shown = asErased(event, this.#unfinished);
       if (shown.erasedBy !== undefined) this.#removed({ position: shown.position, erasedBy: shown.erasedBy });
       else if (event.event?.type === 'OwnerErased') this.#checkErasure(event, event.event.erased);
       return shown;
     });
-  }
-
-  #shown(event: LoggedEvent): LoggedEvent {
-    const content = event.event;
-    if (content === undefined || content.type === 'OwnerErased' || this.#unfinished.length === 0) return event;
-    const by = this.#unfinished.find(
-      ({ position, erases }) => position > event.position && erases.owner === content.owner,
-    );
-    if (by === undefined) return event;
-    return { ...event, content: undefined, event: undefined, salt: undefined, erasedBy: by.position };
   }
 
   #removed(missing: Missing): void {

@@ -1,6 +1,6 @@
 import { BrokenChainError, verifyContent } from './event/chain.ts';
-import type { LoggedEvent } from './event/event.ts';
-import type { Store } from './store.ts';
+import { type LoggedEvent, plantEventOf } from './event/event.ts';
+import type { Store, Unfinished } from './store.ts';
 
 /**
  * The events after position `after`, up to `to` or the log's end. Rejects with BrokenChainError at the first that is
@@ -41,4 +41,12 @@ export async function* intactRange(
     for (const event of events) verifyContent(event);
     yield events;
   }
+}
+
+/** The event as these erasures leave it: without its content, if one of them erases its owner. */
+export function asErased(logged: LoggedEvent, unfinished: readonly Unfinished[]): LoggedEvent {
+  const owner = unfinished.length === 0 ? undefined : plantEventOf(logged)?.owner;
+  const by = unfinished.find(({ position, erases }) => position > logged.position && erases.owner === owner);
+  if (by === undefined) return logged;
+  return { ...logged, content: undefined, event: undefined, salt: undefined, erasedBy: by.position };
 }

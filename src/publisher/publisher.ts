@@ -1,7 +1,7 @@
 import { headAfter, headAt } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
-import { eventAt, intactRange } from '../log/whole-range.ts';
+import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
@@ -118,7 +118,9 @@ export class Publisher {
           continue;
         }
         head = headAfter(head, events);
-        await session.publish(events.map((event) => withoutErased(event, unfinished)));
+        // An earlier topic may have had an OwnerErased event, so that the erasure may be complete before this topic gets
+        // there: then it must have nothing of the owner from before.
+        await session.publish(events.map((event) => asErased(event, unfinished)));
         last = monotonic();
         reached();
         // Names are kept no longer than the topic lacks their erasures.
@@ -198,16 +200,6 @@ export async function nextEvents(store: Pick<Store, 'read'>, after: number): Pro
     if (events.length === 0) throw error;
   }
   return events;
-}
-
-/**
- * The event as an erasure that had begun with the session leaves it. An earlier topic may have had its OwnerErased event,
- * so that the erasure may be complete before this topic gets there: then it must have nothing of the owner from before.
- */
-function withoutErased(logged: LoggedEvent, unfinished: readonly Unfinished[]): LoggedEvent {
-  const owner = plantEventOf(logged)?.owner;
-  const isErased = unfinished.some(({ position, erases }) => position > logged.position && erases.owner === owner);
-  return isErased ? { ...logged, content: undefined, event: undefined, salt: undefined } : logged;
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
