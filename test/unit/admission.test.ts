@@ -253,6 +253,26 @@ describe('turns', () => {
     for (const count of await perTurn(5)) expect(count).toBe(1);
   });
 
+  test('let new connections work beside a thousand callers, at the pace of a part of their time', async () => {
+    const fresh = new Caller('');
+    const turns = new Turns(60_000, [fresh]);
+    const callers = Array.from({ length: 1_000 }, (_, owner) => busy(turns, String(owner), 1, 0.5));
+    const timeOfAll = () => callers.reduce((sum, { time }) => sum + time(), 0);
+    while (timeOfAll() < 1_000) await setImmediate();
+    const before = timeOfAll();
+    const read = () => {
+      spend(0.25);
+      return false;
+    };
+    const news = Array.from({ length: 40 }, () => new TestConnection(fresh, read));
+    for (const connection of news) turns.add(connection);
+    while (news.some(({ worked }) => worked.length === 0)) await setImmediate();
+    // Theirs are 10 ms, a quarter of 40.
+    expect(timeOfAll() - before).toBeLessThan(60);
+    expect(timeOfAll() - before).toBeGreaterThan(20);
+    await end(turns, callers);
+  });
+
   test('pass over nobody when a caller of another name has got a connection that waits', async () => {
     const turns = new Turns(60_000);
     const [unknown, alice] = [new Caller(''), new Caller('alice')];

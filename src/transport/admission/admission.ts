@@ -68,7 +68,7 @@ export class Admission {
   ) {
     this.#shed = shed;
     this.maxWait = maxWait;
-    this.turns = new Turns(maxWait);
+    this.turns = new Turns(maxWait, [this.fresh.http, this.fresh.grpc, this.probes]);
     this.memory = new HeldMemory(requestMemory, ({ protocol }) => shed(protocol, 'memory'));
     this.#places = { http: new Places(maxConnections, crowded), grpc: new Places(maxConnections, crowded) };
     const share = Math.ceil(maxInFlight / SHARE);
