@@ -4,8 +4,8 @@ import type { Store, Unfinished } from './store.ts';
 
 /**
  * The events after position `after`, up to `to` or the log's end. Rejects with BrokenChainError at the first that is
- * missing, so that no reader skips an event without knowing. With `to`, which the log must be known to reach, that
- * holds for its end too.
+ * missing, after all before it, so that no reader skips an event without knowing. With `to`, which the log must be known
+ * to reach, that holds for its end too.
  */
 export async function* wholeRange(
   store: Pick<Store, 'read'>,
@@ -14,11 +14,12 @@ export async function* wholeRange(
 ): AsyncGenerator<readonly LoggedEvent[]> {
   let expected = after + 1;
   for await (const events of store.read(after, { to })) {
-    for (const { position } of events) {
-      if (position !== expected) throw new BrokenChainError(expected, `the next event has position ${position}`);
-      expected++;
-    }
-    yield events;
+    const first = expected;
+    yield* upToFault(events, ({ position }, index) => {
+      if (position !== first + index)
+        throw new BrokenChainError(first + index, `the next event has position ${position}`);
+    });
+    expected += events.length;
   }
   if (to !== undefined && expected <= to)
     throw new BrokenChainError(expected, `missing, although this instance has read the log up to position ${to}`);
@@ -31,15 +32,14 @@ export async function eventAt(store: Pick<Store, 'read'>, position: number): Pro
   return undefined;
 }
 
-/** Like wholeRange, and rejects at the first event whose content was changed, so that no reader takes it for the log's. */
+/** Like wholeRange, and rejects so at the first event whose content was changed: no reader takes it for the log's. */
 export async function* intactRange(
   store: Pick<Store, 'read'>,
   after: number,
   to?: number,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   for await (const events of wholeRange(store, after, to)) {
-    for (const event of events) verifyContent(event);
-    yield events;
+    yield* upToFault(events, verifyContent);
   }
 }
 
@@ -49,4 +49,19 @@ export function asErased(logged: LoggedEvent, unfinished: readonly Unfinished[])
   const by = unfinished.find(({ position, erases }) => position > logged.position && erases.owner === owner);
   if (by === undefined) return logged;
   return { ...logged, content: undefined, event: undefined, salt: undefined, erasedBy: by.position };
+}
+
+/** All events, or those before the first for which the check throws; then it throws. */
+function* upToFault(
+  events: readonly LoggedEvent[],
+  check: (event: LoggedEvent, index: number) => void,
+): Generator<readonly LoggedEvent[]> {
+  let right = 0;
+  try {
+    for (; right < events.length; right++) check(events[right]!, right);
+  } catch (error) {
+    if (right > 0) yield events.slice(0, right);
+    throw error;
+  }
+  yield events;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { BrokenChainError } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
-import { wholeRange } from '../../src/log/whole-range.ts';
+import { intactRange, wholeRange } from '../../src/log/whole-range.ts';
 import { nextEvents } from '../../src/publisher/publisher.ts';
 
 /** A store that has events at these positions, two in a batch. */
@@ -31,10 +31,22 @@ test.each([
   ['of nothing', storeOf(1, 2), 2, 2, { positions: [] }],
   ['without its first event', storeOf(2, 3), 0, undefined, { positions: [], missing: 1 }],
   ['with a hole between batches', storeOf(1, 2, 4), 0, undefined, { positions: [1, 2], missing: 3 }],
-  ['with a hole in a batch', storeOf(1, 2, 3, 5), 0, 5, { positions: [1, 2], missing: 4 }],
+  ['with a hole in a batch', storeOf(1, 2, 3, 5), 0, 5, { positions: [1, 2, 3], missing: 4 }],
   ['without its end', storeOf(1, 2), 0, 3, { positions: [1, 2], missing: 3 }],
 ])('a range %s', async (_, store, after, to, expected) => {
   expect(await read(wholeRange(store, after, to))).toEqual(expected);
+});
+
+test('a range with a content that was changed has all events before it', async () => {
+  const commitment = new Uint8Array(32);
+  const store: Pick<Store, 'read'> = {
+    async *read() {
+      yield [1, 2, 3].map(
+        (position) => ({ position, ...(position === 3 && { content: commitment, commitment }) }) as LoggedEvent,
+      );
+    },
+  };
+  expect(await read(intactRange(store, 0))).toEqual({ positions: [1, 2], missing: 3 });
 });
 
 test('publication goes on up to a lost event, and reads nothing after it', async () => {
