@@ -1,4 +1,4 @@
-import { METHODS, type OutgoingHttpHeaders } from 'node:http';
+import { METHODS } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -167,20 +167,14 @@ test.each([
   expect(decodeURIComponent(text)).not.toContain('compression');
 });
 
-test.each(
-  named([
-    ['', 'invalid_argument'],
-    ['[]', 'invalid_argument'],
-    ['{', 'invalid_argument'],
-    ['{"limit":1,"limit":1}', 'invalid_argument'],
-    ['{"limit":1,"fern":[{"a":1,"\\u0061":2}]}', 'invalid_argument'],
-    [Buffer.from('{"cursor":"\xff"}', 'latin1'), 'invalid_argument'],
-    ['{"plant":'.repeat(7_000), 'invalid_argument'],
-    // Long enough for its fields to be counted.
-    [Buffer.alloc(3_000, 0xff), 'invalid_argument', { 'content-type': 'application/proto' }],
-  ] as const),
-)('a body that is none is refused: %s', async (_, body, code, headers: OutgoingHttpHeaders = {}) => {
-  await expectFailure(LIST, { body, headers }, 400, code);
+// What is no JSON, test/api/rest-edges.test.ts sends over Connect too.
+test.each([
+  ['empty', 'json', ''],
+  // Long enough for its fields to be counted.
+  ['no protobuf', 'proto', Buffer.alloc(3_000, 0xff)],
+])('a body that is none is refused: %s', async (_, type, body) => {
+  const headers = { 'content-type': `application/${type}` };
+  await expectFailure(LIST, { body, headers }, 400, 'invalid_argument');
 });
 
 test('errors have the headers that REST has, and details', async () => {

@@ -122,7 +122,7 @@ test('SIGTERM: unready, nothing new, what is in flight ends and is kept, what ne
   }
 });
 
-test('while it drains it is unready and serves, on new connections and on those that are there, one answer each', async () => {
+test('while it drains it is unready and serves, on new connections and on those that are there, one answer each; a second signal ends it at once', async () => {
   await using service = await startService({ DRAIN_GRACE: '600' });
   const token = await service.token('alice');
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -147,19 +147,6 @@ test('while it drains it is unready and serves, on new connections and on those 
     expect(await get()).toMatchObject({ statusCode: 200, headers: { connection: 'close' } });
   expect(await unary(health, 'check', {})).toEqual({ status: 'NOT_SERVING' });
   expect(await unary(plants, 'listPlants', {}, bearer(token))).toMatchObject({ plants: [] });
-  process.kill(service.pid, 'SIGTERM');
-  expect(await exit).toBe(1);
-});
-
-test('a second signal ends it at once', async () => {
-  const service = await startService();
-  const endless = await beginPost(service);
-  endless.on('error', () => {});
-  const exit = service.stop();
-  await until(
-    () => readiness(service),
-    ({ status }) => status === 'draining',
-  );
   process.kill(service.pid, 'SIGTERM');
   expect(await exit).toBe(1);
 });
