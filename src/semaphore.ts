@@ -13,6 +13,9 @@ export const OWNER_BUSY = new PlantStoreError(
   'too many requests of this owner are being served; wait for their answers',
 );
 
+/** The error of a caller that waits no more. */
+export const LEFT = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
+
 /** Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map. */
 const REMEMBERED = 1_024;
 
@@ -81,8 +84,10 @@ export class Semaphore {
   /**
    * A permit, at once if there is one. Rejects with OVERLOADED, or with TOO_MANY_REQUESTS if the owner's own callers
    * hold its whole share. Callers without a token share one as an owner without a name, and are told of no owner.
+   *
+   * `waits` is called if the caller waits, with what makes it wait no more: the promise then rejects with LEFT.
    */
-  acquire(owner: string): Permit | Promise<Permit> {
+  acquire(owner: string, waits?: (waiting: Disposable) => void): Permit | Promise<Permit> {
     const share = this.#shareOf(owner);
     // A permit that is about to be given out is for those that wait already, also of other owners.
     const isFree = this.#free > 0 && !this.#isGranting;
@@ -91,7 +96,11 @@ export class Semaphore {
       this.#leave(share);
       return Promise.reject(this.#errorOf(share));
     }
-    return new Promise((grant, fail) => this.#wait(share, { grant, fail, timer: undefined }));
+    return new Promise((grant, fail) => {
+      const waiter: Waiter = { grant, fail, timer: undefined };
+      this.#wait(share, waiter);
+      waits?.({ [Symbol.dispose]: () => this.#giveUp(share, waiter, () => LEFT) });
+    });
   }
 
   #wait(share: Share, waiter: Waiter): void {
@@ -99,12 +108,18 @@ export class Semaphore {
     this.#turns.add(share);
     const { maxWait } = this.#options;
     if (maxWait === undefined) return;
-    waiter.timer = setTimer(() => {
-      share.waiting.splice(share.waiting.indexOf(waiter), 1);
-      if (share.waiting.length === 0) this.#turns.delete(share);
-      this.#leave(share);
-      waiter.fail(this.#errorOf(share));
-    }, maxWait);
+    waiter.timer = setTimer(() => this.#giveUp(share, waiter, () => this.#errorOf(share)), maxWait);
+  }
+
+  /** No effect if it has its permit, or has failed. */
+  #giveUp(share: Share, waiter: Waiter, why: () => PlantStoreError): void {
+    const place = share.waiting.indexOf(waiter);
+    if (place < 0) return;
+    clearTimer(waiter.timer);
+    share.waiting.splice(place, 1);
+    if (share.waiting.length === 0) this.#turns.delete(share);
+    this.#leave(share);
+    waiter.fail(why());
   }
 
   #errorOf({ owner, used }: Share): PlantStoreError {

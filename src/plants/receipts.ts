@@ -12,7 +12,7 @@ import type { Store } from '../log/store.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { eventAt } from '../log/whole-range.ts';
-import type { Semaphore } from '../semaphore.ts';
+import { LEFT, type Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/event-proof.ts';
 
@@ -29,9 +29,6 @@ export interface ReceiptOptions {
 }
 
 const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again');
-
-// Nobody gets it.
-const GONE = new PlantStoreError('CANCELLED', 'the call has ended');
 
 /** Makes receipts for owners. Rejects with PlantStoreError. */
 export class Receipts {
@@ -57,7 +54,7 @@ export class Receipts {
         throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
       const checkpoint = await checkpointWith(checkpoints, event.position);
       using _permit = await proofs.acquire(principal.owner);
-      if (signal.aborted) throw GONE;
+      if (signal.aborted) throw LEFT;
       return create(GetReceiptResponseSchema, { receipt: await makeReceipt(tree, checkpoint, event) });
     } catch (error) {
       throw unavailable(error);

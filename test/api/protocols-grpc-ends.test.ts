@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { expect, test, vi } from 'vitest';
@@ -238,6 +239,28 @@ test.each([
   await app[Symbol.asyncDispose]();
   expect(ended).toMatchObject([{ failure: why, bytes: 0, requestId: 'mine' }]);
   expect(admission.waiting).toBe(0);
+});
+
+test('a call whose caller leaves while it waits for a permit waits no more', async () => {
+  const admission = new Admission({ ...LIMITS, maxInFlight: 1, maxWait: 3_600_000 }, ignored);
+  using _permit = await admission.permit('bob', 'rest');
+  const { promise: over, resolve: end } = Promise.withResolvers<EndedRequest>();
+  await using app = await GrpcApp.start({}, { admission, observer: { ended: end } });
+  const session = rawSession(app.address);
+  const stream = session
+    .request({
+      ':method': 'POST',
+      ':path': '/plantstore.v1.PlantStoreService/ListPlants',
+      'content-type': 'application/grpc',
+      ...CALL,
+    })
+    .on('error', ignored);
+  stream.end(frame(Buffer.alloc(0)));
+  while (admission.waiting - admission.turns.waiting === 0) await setImmediate();
+  stream.close(http2.constants.NGHTTP2_CANCEL);
+  expect(await over).toMatchObject({ status: 'CANCELLED' });
+  expect([admission.inFlight, admission.waiting]).toEqual([1, 0]);
+  session.destroy();
 });
 
 test('a call of a method that nobody serves ends at once, is told of, and leaves its connection alone', async () => {

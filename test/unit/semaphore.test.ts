@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
+import { LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
 
 /** A semaphore, and the names of all that took a permit of it, in that order. */
 function scene(options: ConstructorParameters<typeof Semaphore>[0]) {
@@ -124,6 +124,24 @@ describe('who waits for longer than maxWait', () => {
     expect(vi.getTimerCount()).toBe(0);
     expect(taken).toEqual(['alice 0', 'bob 0']);
   });
+});
+
+test('a caller that leaves waits no more, and what is free goes to the next; later it has no effect', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { semaphore, take, taken, release } = scene({ permits: 1, maxWait: 100, maxWaiting: 8 });
+  await take('mallory 0');
+  const left: Disposable[] = [];
+  const gone = semaphore.acquire('alice', (waiting) => left.push(waiting)) as Promise<Permit>;
+  const next = take('bob 0');
+  left[0]![Symbol.dispose]();
+  expect(semaphore.waiting).toBe(1);
+  await expect(gone).rejects.toBe(LEFT);
+  left[0]![Symbol.dispose]();
+  release('mallory 0');
+  await next;
+  expect(taken).toEqual(['mallory 0', 'bob 0']);
+  expect([semaphore.used, semaphore.waiting, vi.getTimerCount()]).toEqual([1, 0, 0]);
 });
 
 test('beyond maxWaiting the callers of one owner are refused at once, and those of others wait', async () => {

@@ -1,7 +1,7 @@
 import { RateLimit } from '../../auth/rate-limit.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol, ShedReason } from '../../observe/request.ts';
-import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
+import { LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
 import { Caller, type Connection } from './connection.ts';
 import { HeldMemory } from './held-memory.ts';
 import { Places } from './places.ts';
@@ -123,9 +123,9 @@ export class Admission {
     return OVERLOADED;
   }
 
-  /** A permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS after `maxWait`. */
-  permit(owner: string, protocol: Protocol): Permit | Promise<Permit> {
-    const permit = this.#permits.acquire(owner);
+  /** A permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS after `maxWait`. `waits`: see Semaphore. */
+  permit(owner: string, protocol: Protocol, waits?: (waiting: Disposable) => void): Permit | Promise<Permit> {
+    const permit = this.#permits.acquire(owner, waits);
     return permit instanceof Promise ? permit.catch((error) => this.#refuse(error, protocol)) : permit;
   }
 
@@ -139,7 +139,7 @@ export class Admission {
   }
 
   #refuse(error: PlantStoreError, protocol: Protocol): never {
-    this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
+    if (error !== LEFT) this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
     throw error;
   }
 }

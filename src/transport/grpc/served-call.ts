@@ -111,7 +111,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #request: object | undefined;
   #metadata: Metadata | undefined;
   #connection: GrpcConnection | undefined;
-  #permit: Permit | undefined;
+  /** Its permit, or its wait for one. */
+  #permit: Disposable | undefined;
   /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
   #timer: NodeJS.Timeout | undefined;
   #isAnswering = false;
@@ -276,7 +277,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   #takePermit(owner: string): void {
-    const permit = this.#options.admission.permit(owner, 'grpc');
+    const permit = this.#options.admission.permit(owner, 'grpc', (waiting) => {
+      this.#permit = waiting;
+    });
     const proceed = (granted: Permit) => {
       this.#permit = granted;
       if (this.#listener === undefined) this.beginStream();

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { PlantStoreError } from '../../domain/errors.ts';
+import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
-import type { Permit } from '../../semaphore.ts';
+import { LEFT, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
@@ -30,9 +30,6 @@ const GRACE = 100;
 
 /** Milliseconds for the next request of a connection to arrive once the server stops. */
 const LAST = 100;
-
-/** The error of a request whose client left while it waited. Nobody gets it. */
-export const GONE = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
 const CONNECTION = Symbol('connection');
 
@@ -70,7 +67,8 @@ export class HttpConnection extends Connection {
   /** Whether the piece that is being parsed is late, and the request that is being served. */
   #isLate = false;
   #servesLate = false;
-  #permit: Permit | undefined;
+  /** The permit of the request that is being served, or its wait for one. */
+  #permit: Disposable | undefined;
   /** Bytes of an answer that is sent without a permit. */
   #answer = 0;
   #isStream = false;
@@ -109,7 +107,9 @@ export class HttpConnection extends Connection {
    * has left.
    */
   permit(owner: string, response: ServerResponse, protocol: Protocol): void | Promise<void> {
-    const permit = this.#admission.permit(owner, protocol);
+    const permit = this.#admission.permit(owner, protocol, (waiting) => {
+      this.#permit = waiting;
+    });
     if (permit instanceof Promise) return permit.then((granted) => this.#hold(granted, response));
     this.#hold(permit, response);
   }
@@ -285,7 +285,7 @@ export class HttpConnection extends Connection {
   #hold(permit: Permit, response: ServerResponse): void {
     if (this.#response !== response) {
       permit[Symbol.dispose]();
-      throw GONE;
+      throw LEFT;
     }
     this.#permit = permit;
   }

@@ -5,13 +5,12 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
-import type { Semaphore } from '../../semaphore.ts';
+import { LEFT, type Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { GONE } from './connection.ts';
 import { prefersGzip, varyBy } from './headers.ts';
 import { addResource } from './methods.ts';
 
@@ -57,7 +56,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
   ): void =>
     addResource(app, `/log/${path}`, async (request, reply) => {
       using _permit = await proofs.acquire(NOBODY);
-      if (request.socket.destroyed) throw GONE;
+      if (request.socket.destroyed) throw LEFT;
       try {
         const content = await body(request, reply);
         if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
