@@ -98,7 +98,7 @@ export class RemoteKeySet implements KeySet {
   }
 
   ready(): KeysReadiness {
-    const problem = this.#failure && `${describe(this.#failure)}; next attempt in ${this.#retryAfter} s`;
+    const problem = this.#failure && `${fetchFailure(this.#failure)}; next attempt in ${this.#retryAfter} s`;
     if (!this.#usable)
       return { ready: false, detail: `no keys of the issuer: ${problem ?? 'the first fetch is under way'}` };
     return { ready: true, detail: problem ? `using old keys of the issuer: ${problem}` : 'keys of the issuer' };
@@ -168,10 +168,11 @@ export class RemoteKeySet implements KeySet {
   }
 }
 
-// The error of fetch says only that it failed; its cause says why.
-function describe({ message, cause }: Error): string {
-  const code: unknown = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return typeof code === 'string' ? `${message} (${code})` : message;
+/** Why a fetch failed: its error says only that it did, and its cause why. */
+export function fetchFailure({ message, cause }: Error): string {
+  if (!(cause instanceof Error)) return message;
+  const { code, message: why } = cause as NodeJS.ErrnoException;
+  return `${message} (${code ?? why})`;
 }
 
 /** Most bytes of a key set. Real ones have a few thousand. */

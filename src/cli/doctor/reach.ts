@@ -1,4 +1,4 @@
-import { fetchKeys } from '../../auth/keys/jwks.ts';
+import { fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../counted.ts';
 import { takenPorts } from '../../start/start-error.ts';
@@ -58,7 +58,7 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
     const { keys } = await fetchKeys(issuer.jwksUrl, LIMIT);
     return ok('issuer', `${href} has ${counted(keys.length, 'key')}`);
   } catch (error) {
-    return fail('issuer', `${href}: ${reasonOf(error)}; the service cannot verify new tokens`);
+    return fail('issuer', `${href}: ${fetchFailure(error as Error)}; the service cannot verify new tokens`);
   }
 }
 
