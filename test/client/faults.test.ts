@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   type Change,
@@ -63,25 +63,28 @@ const refusal = (status: number, reason: string, headers: Record<string, string>
   body: '{"error":14,"message":"no"}',
 });
 
-/** A client of a server that answers so, and the idempotency keys that reached it. */
-async function scripted(...answers: readonly Answer[]) {
-  const keys: (string | undefined)[] = [];
-  const server: Server = createServer(({ headers }, response) => {
-    keys.push(headers['idempotency-key'] as string | undefined);
-    const { status, headers: sent, body } = answers[Math.min(keys.length, answers.length) - 1]!;
-    if (status !== 0) response.writeHead(status, sent).end(body);
-  });
+/** A server that answers so, until it is disposed of. */
+async function serving(listener: RequestListener) {
+  const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   return {
-    url,
-    store: new PlantStore({ url, token: 'x' }),
-    keys,
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
     [Symbol.dispose]: () => {
       server.close();
       server.closeAllConnections();
     },
   };
+}
+
+/** A client of a server that gives these answers, and the idempotency keys that reached it. */
+async function scripted(...answers: readonly Answer[]) {
+  const keys: (string | undefined)[] = [];
+  const server = await serving(({ headers }, response) => {
+    keys.push(headers['idempotency-key'] as string | undefined);
+    const { status, headers: sent, body } = answers[Math.min(keys.length, answers.length) - 1]!;
+    if (status !== 0) response.writeHead(status, sent).end(body);
+  });
+  return { ...server, store: new PlantStore({ url: server.url, token: 'x' }), keys };
 }
 
 vi.mock(import('../../client/retry.ts'), async (original) => {
@@ -407,23 +410,20 @@ describe('a watch', () => {
       setTimeout(run, milliseconds === 45_000 ? 300 : milliseconds, ...rest)) as never);
     withoutPauses();
     const asked: unknown[] = [];
-    const server = createServer(({ headers }, response) => {
+    using server = await serving(({ headers }, response) => {
       asked.push(headers['last-event-id']);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       if (asked.length === 1) response.write('event: ready\nid: 5\ndata: {"position":5}\n\n');
       else response.end('event: deleted\nid: 6\ndata: {"id":7}\n\n');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
     const seen: Change[] = [];
-    for await (const change of new PlantStore({ url, token: 'x' }).watch()) if (seen.push(change) === 3) break;
+    for await (const change of new PlantStore({ url: server.url, token: 'x' }).watch())
+      if (seen.push(change) === 3) break;
     expect(seen.slice(1)).toEqual([
       { type: 'ready', position: 5n },
       { type: 'deleted', id: 7n, position: 6n },
     ]);
     expect(asked).toEqual([undefined, '5']);
-    server.close();
-    server.closeAllConnections();
   });
 
   test('outlives a stream that ends while its caller is busy, and tells all of it', async () => {
@@ -436,19 +436,16 @@ describe('a watch', () => {
       ['event: deleted\nid: 6\ndata: {"id":7}\n\n'],
     ];
     // As the service sends a stream: the end of the connection is the end of the answer.
-    const server = createServer((_, response) => {
+    using server = await serving((_, response) => {
       response.removeHeader('transfer-encoding');
       response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
       response.end(answers.shift()!.join(''));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
     const types: string[] = [];
-    for await (const { type } of new PlantStore({ url, token: 'x' }).watch()) {
+    for await (const { type } of new PlantStore({ url: server.url, token: 'x' }).watch()) {
       if (types.push(type) % 20 === 0) await realPause(100, undefined);
       if (type === 'deleted') break;
     }
     expect(types).toEqual(['reset', ...Array(plants).fill('added'), 'ready', 'deleted']);
-    server.close();
   }, 60_000);
 });
