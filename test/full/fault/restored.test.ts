@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { client, expectError } from '../../support/http.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { storeState } from '../../support/store-state.ts';
 
 /** What a service says once its log is another. */
 async function expectRefusal(service: Service, why: RegExp): Promise<void> {
@@ -13,14 +14,12 @@ async function expectRefusal(service: Service, why: RegExp): Promise<void> {
   expect(expectError(await add(), 503, 14)).toContain('try again');
   expectError(await alice('GET', '/plants'), 503, 14);
   await service.logged(({ msg }) => msg === 'the log was replaced');
-  const ready = await fetch(`${service.adminUrl}/readyz`);
-  expect(ready.status).toBe(503);
-  const { dependencies } = (await ready.json()) as { dependencies: { name: string; detail?: string }[] };
-  expect(dependencies.find(({ name }) => name === 'store')!.detail).toMatch(why);
   expectError(await add(), 503, 14);
   // The log in it is another, and the store as such is there.
-  expect(await service.metric('plantstore_log_broken')).toBe(1);
-  expect(await service.metric('plantstore_store_reachable')).toBe(1);
+  expect(await storeState(service, { broken: 'log_broken', reachable: 'store_reachable' })).toMatchObject({
+    ...{ status: 503, store: { detail: expect.stringMatching(why) } },
+    ...{ broken: '1', reachable: '1' },
+  });
 }
 
 async function fill(service: Service): Promise<void> {
