@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
@@ -11,6 +12,7 @@ import { readBody } from '../../src/transport/http/body.ts';
 import { connectionOf } from '../../src/transport/http/connection.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { statusesIn } from '../support/http.ts';
+import { HttpApp } from '../support/http-app.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfern';
@@ -33,7 +35,7 @@ interface Served {
 }
 
 /** What is left to close after a test. */
-let opened: AsyncDisposableStack;
+let opened = new AsyncDisposableStack();
 afterEach(() => opened.disposeAsync());
 
 /** A server that answers when the test says so, and connections to it. */
@@ -369,4 +371,19 @@ describe('callers together', () => {
     expect(answer).toMatch(/x-request-id: /i);
     expect(shed).toEqual(['cpu']);
   });
+});
+
+test.each([
+  ['REST', 413, '/plants', () => HttpApp.rest({})],
+  ['Connect', 429, '/plantstore.v1.PlantStoreService/ListPlants', () => HttpApp.connect({})],
+])('over %s a client that reads only once it has sent everything gets its refusal', async (_, status, path, start) => {
+  await using app = await start();
+  const { hostname, port } = new URL(app.url);
+  const socket = connect(Number(port), hostname).on('error', () => {});
+  const body = Buffer.alloc(4 * 2 ** 20);
+  const head = ['Host: a', 'Connection: close', 'Content-Type: application/json', `Content-Length: ${body.length}`];
+  socket.write(`POST ${path} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+  // A connection that is closed meanwhile is an error of this write.
+  await promisify((done: (error?: Error | null) => void) => socket.write(body, done))();
+  expect(await text(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*64 KiB[^]*}$`));
 });

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues, type Interceptor } from '@conne
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { rpcErrorOf } from '../failure.ts';
-import { answerOn } from '../http/closing.ts';
+import { answerOn } from '../http/connection.ts';
 
 /** Milliseconds for a client to read the rest of a stream, and why it ends, once its time limit has passed. */
 const FAREWELL = 1_000;

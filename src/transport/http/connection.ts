@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type Duplex, finished } from 'node:stream';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
 import { LEFT, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
-import { answerOn, endUnlessComplete, hasBody, LINGER } from './closing.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;
@@ -28,8 +28,18 @@ const HEADER_FACTOR = 2;
 /** Milliseconds for the answer to a client that ends its side together with its request. It counts as gone then. */
 const GRACE = 100;
 
+/** Milliseconds for the rest of an answered request to arrive. The connection is then closed. */
+const LINGER = 5_000;
+
 /** Milliseconds for the next request of a connection to arrive once the server stops. */
 const LAST = 100;
+
+/**
+ * The response that is being sent or awaited on a connection. Undefined: the connection has no request. Node's own
+ * handlers of errors and time-outs use the same property.
+ */
+export const answerOn = (socket: Duplex): ServerResponse | undefined =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 
 const CONNECTION = Symbol('connection');
 
@@ -83,6 +93,9 @@ export class HttpConnection extends Connection {
     this.#parse = takeLast(socket, 'data');
     this.#finish = takeLast(socket, 'end');
     (socket as { [CONNECTION]?: HttpConnection })[CONNECTION] = this;
+    const destroySoon = socket.destroySoon.bind(socket);
+    // Node calls it after the last answer.
+    socket.destroySoon = () => this.#endAfterRequest(destroySoon);
     admission.opened(this);
     socket
       .on('data', (bytes) => this.#receive(bytes))
@@ -154,6 +167,16 @@ export class HttpConnection extends Connection {
   #endIfIdle(): void {
     const isIdle = this.#response === undefined && this.#bytes === undefined && this.#parsed === 0;
     if (this.#isStopping && isIdle) this.#socket.destroySoon();
+  }
+
+  /**
+   * Ends the connection once the request that was answered is read and discarded. Otherwise it would be reset while the
+   * client still sends, and the client would lose the answer.
+   */
+  #endAfterRequest(end: () => void): void {
+    const request = this.#response?.req;
+    if (request === undefined || request.complete) end();
+    else finished(request, { writable: false }, end);
   }
 
   /** Discards all further bytes: Node has given up the parser. */
@@ -303,6 +326,15 @@ export class HttpConnection extends Connection {
     // All that was read at once stays as long as any of it.
     this.#admission.memory.set(this, request + this.#answer + (this.#bytes?.buffer.byteLength ?? 0));
   }
+}
+
+/** Whether a request has a body. */
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
+
+/** Closes the connection of an answered request that is incomplete. */
+function endUnlessComplete({ complete, socket }: IncomingMessage): void {
+  if (!complete) socket.destroy();
 }
 
 /** Removes and returns the last listener of an event: that of the HTTP server, which has just taken the socket. */

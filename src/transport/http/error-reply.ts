@@ -7,8 +7,7 @@ import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/er
 import { type EndedRequest, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import { logFailure } from '../failure.ts';
-import { answerOn, answerWhileReading, isUnread } from './closing.ts';
-import { connectionOf } from './connection.ts';
+import { answerOn, connectionOf } from './connection.ts';
 
 /** Content type of every JSON response. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -53,7 +52,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     .header('content-length', Buffer.byteLength(body))
     .code(error.status)
     .type(JSON_TYPE);
-  reply.send(isUnread(request.raw) ? answerWhileReading(request.raw, body) : body);
+  reply.send(body);
 }
 
 function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {
