@@ -72,7 +72,7 @@ async function fittingChanges(store: Store, step: readonly LoggedEvent[]): Promi
   const keys = keysIn(step);
   if (keys.length === 0) return changes;
   const { rows } = await store.get(keys);
-  return { ...changes, deletes: keys.filter((_, index) => rows[index] !== undefined) };
+  return { ...changes, deletes: keys.filter((_, index) => rows[index] !== undefined), absent: [] };
 }
 
 /** The keys of all plants that events are about. */

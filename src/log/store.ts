@@ -47,6 +47,8 @@ export interface Changes {
   readonly deletes: PlantKey[];
   /** Rows that exist after the step. A key may be in deletes too: its row is replaced. */
   readonly inserts: OwnedRow[];
+  /** Keys that have a row neither before the step nor after it. In no other list. */
+  readonly absent?: readonly PlantKey[];
   /** The owner whom the step's event erases: no row of theirs may be left; see `removeRows`. */
   readonly erased?: string | undefined;
 }

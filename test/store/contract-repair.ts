@@ -76,12 +76,14 @@ export function repairContract(open: OpenStore): void {
         for (const changes of [
           { deletes: [], inserts: [plant(2n), plant(1n)] },
           { deletes: [key(1n), key(9n)], inserts: [plant(2n)] },
+          { deletes: [], inserts: [plant(2n)], absent: [key(9n), key(1n)] },
         ])
           for (const to of [300, 600])
             await expect(store.advance(300, to, changes, nodes(0, 2))).rejects.toMatchObject({
               name: 'BrokenReadModelError',
             });
         expect(await stateOf(store)).toEqual(before);
+        expect(await store.advance(300, 301, { ...NO_CHANGES, absent: [key(2n)] }, NO_NODES)).toBe(true);
       }),
     );
 

@@ -397,6 +397,20 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     }, 60_000);
 
+    test('a plant that is there, and is added and deleted again, is left by no step', async () => {
+      const opened = await damaged(async (database) => database.removePlant('alice', 7n));
+      await opened.damage();
+      // Decided on the rows as they are now, and appended by an instance that was frozen while they were repaired.
+      const wrong = [added('alice', 7n), deleted('alice', 7n)];
+      await repair(opened.store);
+      await append(opened.store, ...wrong);
+      await expect(project(opened.store)).rejects.toThrow('has a plant that is to be added');
+      await repair(opened.store);
+      expect((await opened.store.get([{ owner: 'alice', id: 7n }])).rows).toEqual([undefined]);
+      expect((await verdictOf(opened.store)).places).toEqual({ decisions: EVENTS + 1 });
+      await opened.cleanup();
+    }, 60_000);
+
     test('projectors that cannot go on, of a log that never rests, let it have its turn', async () => {
       const opened = await damaged((database) => database.putPlant(weed('bob', 50n)));
       const log = await openLog(await opened.second(), quiet);

@@ -247,6 +247,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: `const end = log.position;`,
   },
   {
+    what: 'a repair takes it that every event fits the rows that it has made right',
+    file: 'audit/repair.ts',
+    from: `deletes: keys.filter((_, index) => rows[index] !== undefined), absent: []`,
+    to: ``,
+  },
+  {
+    what: 'an instance does not hear that rows were repaired',
+    file: 'log/tail/follower.ts',
+    from: `if (known !== undefined && generation !== known) this.tail.outdateRows();`,
+    to: ``,
+  },
+  {
     what: 'the nodes of a step that was refused are not made again',
     file: 'log/view/projector.ts',
     from: `if (this.#nodes?.position !== from) `,

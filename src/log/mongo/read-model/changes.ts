@@ -90,7 +90,7 @@ export async function hasRows({ plants }: Parts, session: ClientSession, owner: 
 export async function applyChanges(
   { plants, tree }: Parts,
   session: ClientSession,
-  { deletes, inserts }: Changes,
+  { deletes, inserts, absent = [] }: Changes,
   { first, hashes }: Nodes,
 ): Promise<void> {
   for (const keys of slices(deletes, DELETE_LIMIT)) {
@@ -105,8 +105,10 @@ export async function applyChanges(
       await within(plants.insertMany(inserts.map(toPlantDocument), { session }));
     } catch (error) {
       if (!hasCode(error, CODE.duplicateKey)) throw error;
-      throw new BrokenReadModelError('the read model has a plant that is to be added');
+      throw surplus();
     }
+  for (const keys of slices(absent, DELETE_LIMIT))
+    if ((await within(plants.findOne({ _id: { $in: keys.map(toPlantId) } }, { session }))) !== null) throw surplus();
   if (hashes.length === 0) return;
   const replaced = hashes.map((hash, at) => ({
     replaceOne: {
@@ -117,5 +119,7 @@ export async function applyChanges(
   }));
   await within(tree.bulkWrite(replaced, { session }));
 }
+
+const surplus = () => new BrokenReadModelError('the read model has a plant that is to be added');
 
 const within = <T>(call: Promise<T>): Promise<T> => withCallLimit(call, WITHIN_TRANSACTION);
