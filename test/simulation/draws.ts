@@ -1,6 +1,7 @@
 import type { Random } from './machine/random.ts';
 import { OLD } from './machine/server.ts';
 import type { Accident, Action } from './plan.ts';
+import type { DamageName } from './store/damage.ts';
 
 /** Few, so that steps meet on the same plants. */
 export const OWNERS = ['ann', 'bob'] as const;
@@ -23,6 +24,16 @@ const LEASES = 13_000;
 
 /** Longer than an instance waits for the writer to be heard. */
 const UNHEARD = 1_800;
+
+/** What a repair mends while life goes on. */
+const MENDED: readonly DamageName[] = [
+  'a row is lost',
+  'a row is lost',
+  'a row is changed',
+  'a row is written',
+  'the checkpoint is lost',
+  'the checkpoint is set back',
+];
 
 /** The process that was started last, as an operator's command is. */
 const LAST = -1;
@@ -72,6 +83,7 @@ export const OTHERS: Readonly<
   rebuild: { share: 0.25, weight: 0.5, draw: () => ({ do: 'rebuild' }) },
   move: { share: 0.15, weight: 0.3, draw: () => ({ do: 'move' }) },
   verify: { share: 0.2, weight: 0.3, draw: () => ({ do: 'verify' }) },
+  damage: { share: 0.06, weight: 0.5, draw: (random) => ({ do: 'damage', what: random.one(MENDED) }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
   'witness away': {
@@ -148,6 +160,14 @@ export function accident(random: Random, action: Extract<Action, { do: 'erase' |
 export function restored(random: Random, action: Extract<Action, { do: 'restore' }>): Action[] {
   const lost = Array.from({ length: random.whole(1, 12) }, () => random.one(OF_OWNERS)(random));
   return [{ do: 'backup' }, ...lost, action];
+}
+
+/** Rows are wrong for a time, and then they are repaired, at times by somebody who meets with an accident. */
+export function damaged(random: Random, action: Extract<Action, { do: 'damage' }>): Action[] {
+  const some = () => Array.from({ length: random.whole(0, 9) }, () => random.one(OF_OWNERS)(random));
+  const repair: Action[] = random.chance(0.3) ? [{ do: 'rebuild' }, befall(random, LAST)] : [{ do: 'rebuild' }];
+  const slow: Action[] = random.chance(0.4) ? [befall(random, at(random))] : [];
+  return [...some(), action, ...slow, ...some(), ...repair, ...some()];
 }
 
 /** Commands are on their way while a line is silent, and arrive after their sender has taken them back. */

@@ -1,4 +1,4 @@
-import { accident, OF_OWNERS, OTHERS, restored, silence } from './draws.ts';
+import { accident, damaged, OF_OWNERS, OTHERS, restored, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import { MOST_WITNESSES } from './machine/witnesses.ts';
@@ -33,12 +33,30 @@ function witnessesOf(random: Random): Plan['witnesses'] {
   return { count, quorum: random.whole(1, count) };
 }
 
+/** What is not judged beside a read model that is wrong for a time. */
+const NOT_BESIDE: readonly Action['do'][] = [
+  'watch',
+  'reconnect',
+  'checkpoint',
+  'receipt',
+  'move',
+  'verify',
+  'restore',
+];
+
+/** The same history, in which rows are wrong for a time. */
+function withDamage(plan: Plan): Plan {
+  const steps = plan.steps.filter((step) => !NOT_BESIDE.includes(step.do));
+  return { ...plan, steps, witnesses: undefined, damage: undefined };
+}
+
 /** An action, and at times what makes more of it. */
 function chain(random: Random, action: Action): Action[] {
   if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
   if (action.do === 'erase' && random.chance(0.2)) return accident(random, action);
   if (action.do === 'line' && action.is === 'silent' && random.chance(0.7)) return silence(random, action);
   if (action.do === 'restore') return restored(random, action);
+  if (action.do === 'damage') return damaged(random, action);
   return [action];
 }
 
@@ -68,9 +86,11 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
   const asked = random.of('named');
   for (const name of named) {
     const action = OTHERS[name]!.draw(asked);
-    steps.splice(asked.whole(0, steps.length), 0, { ...action, gap: asked.scaled(haste / 50, haste * 5) });
+    const all = action.do === 'damage' ? damaged(asked, action) : [action];
+    const next = all.map((each) => ({ ...each, gap: asked.scaled(haste / 50, haste * 5) }));
+    steps.splice(asked.whole(0, steps.length), 0, ...next);
   }
-  return {
+  const plan: Plan = {
     instances: random.one([1, 2, 2, 3, 3, 3]),
     // What a topic has of a log that was restored is for its consumers to find.
     publishes:
@@ -85,4 +105,5 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
     sharesDisk: random.of('disk').chance(0.3),
     steps,
   };
+  return steps.some((step) => step.do === 'damage') ? withDamage(plan) : plan;
 }

@@ -45,6 +45,8 @@ export type Action =
   | { readonly do: 'rebuild' }
   | { readonly do: 'move' }
   | { readonly do: 'verify' }
+  /** Somebody changes the read model, or it is damaged. An operator hears of it and repairs it. */
+  | { readonly do: 'damage'; readonly what: DamageName }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
   /** At a call of the database, so many calls from now, a process meets with an accident. */

@@ -86,6 +86,11 @@ export class World {
   readonly reads: PlantRead[] = [];
   /** What happened, a line each. */
   readonly story: string[] = [];
+  /** Since when the read model has been damaged, and when it was repaired last. */
+  #damagedAt: number | undefined;
+  #repairedAt = Number.NEGATIVE_INFINITY;
+  /** Whether somebody may have decided on rows that were wrong. */
+  isMisled = false;
   violation: Violation | undefined;
   readonly vkey = LOG_KEY.vkey;
   readonly #surroundings: Surroundings;
@@ -139,8 +144,38 @@ export class World {
       this.tell('log', eventText(event));
     this.judge(() => {
       this.truth.take(state);
-      this.readModel.take(state);
+      if (!this.isDamaged) this.readModel.take(state);
     });
+  }
+
+  /** Whether the read model is damaged. */
+  get isDamaged(): boolean {
+    return this.#damagedAt !== undefined;
+  }
+
+  /** Whether it ever was. */
+  get wasDamaged(): boolean {
+    return this.isDamaged || this.#repairedAt > 0;
+  }
+
+  /** The read model is damaged. `misleads`: commands may be decided wrongly. */
+  damaged(misleads: boolean): void {
+    this.#damagedAt = this.scheduler.now;
+    this.isMisled ||= misleads;
+    this.truth.isMisled ||= misleads;
+  }
+
+  /** A repair that began at a time says that the read model is right. */
+  repaired(began: number): void {
+    if (this.#damagedAt === undefined || began < this.#damagedAt) return;
+    this.#damagedAt = undefined;
+    this.#repairedAt = this.scheduler.now;
+    this.judge(() => this.readModel.restore(this.server.database.committed));
+  }
+
+  /** Whether what a call that began at a time gets may be of rows that were damaged. */
+  mayBeWrong(began: number): boolean {
+    return this.isDamaged || began < this.#repairedAt;
   }
 
   /** Puts a backup in the place of the database. `isRunning`: under running instances. */
@@ -167,10 +202,11 @@ export class World {
     this.instances[index] = new Instance(this.process(`instance-${index}`), this.disks[index]!, this.#surroundings);
   }
 
-  /** An instance may not start while a backup is restored, and only then. It is started again. */
+  /** An instance may not start while a backup is restored, or a checkpoint is lost, and only then. It is started again. */
   startFailed(process: Process, error: unknown): void {
     this.judge(() => {
-      if (this.restores.length === 0) throw new Violation('unhandled', `${process.name} does not start: ${error}`);
+      if (this.restores.length === 0 && !this.wasDamaged)
+        throw new Violation('unhandled', `${process.name} does not start: ${error}`);
     });
     this.tell(process.name, `does not start: ${error}`);
     const index = this.instances.findIndex((instance) => instance.process === process);

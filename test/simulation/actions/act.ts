@@ -6,6 +6,7 @@ import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
 import { backUp, restore, rewindTopic } from './restore.ts';
+import { damage } from './tamper.ts';
 import { Watcher } from './watch.ts';
 
 type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
@@ -29,6 +30,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   rebuild,
   move,
   verify: (world) => verify(world),
+  damage: (world, { what }) => damage(world, what),
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
   befall: (world, { at, calls, for: time, how }) => {

@@ -35,7 +35,9 @@ export function run(world: World, what: string, work: (store: Store) => Promise<
 export function rebuild(world: World): void {
   world.rebuilds++;
   run(world, `rebuild-${world.rebuilds}`, async (store) => {
+    const began = world.scheduler.now;
     for await (const _ of repairReadModel(store));
+    world.repaired(began);
     return 'the read model is repaired';
   });
 }

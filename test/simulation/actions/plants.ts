@@ -5,6 +5,7 @@ import { pause } from '../../../src/time/pause.ts';
 import { IDS } from '../draws.ts';
 import type { Instance } from '../instance.ts';
 import { judgeGet, judgeList } from '../judges/answers.ts';
+import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 
 /** Characters that make a list of a few plants too long for memory. */
@@ -40,9 +41,20 @@ export function submit(world: World, { process, service }: Instance, toSend: Pla
       world.judge(() => commands.applied(sent, committed, scheduler.now));
     } catch (error) {
       world.tell(process.name, `${toSend.actor} is refused: ${(error as Error).message}`);
-      world.judge(() => commands.refused(sent, error, scheduler.now));
+      const refuse = () => commands.refused(sent, error, scheduler.now);
+      if (world.isMisled && world.mayBeWrong(sent.called)) return void excused(refuse);
+      world.judge(refuse);
     }
   });
+}
+
+/** Does what is judged where a decision on wrong rows may be the cause of what is wrong. */
+function excused(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error;
+  }
 }
 
 /** Asks an instance for a list, and judges it. Calls back with it; a client that gets none does not. */
@@ -62,7 +74,7 @@ export function list(
       const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
-      if (world.isRestored(began)) return;
+      if (world.isRestored(began) || world.mayBeWrong(began)) return;
       world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
       if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
       then(found, rows);
@@ -109,7 +121,7 @@ export function get(world: World, { process, service }: Instance, owner: string,
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });
-      if (world.isRestored(began)) return;
+      if (world.isRestored(began) || world.mayBeWrong(began)) return;
       world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
       world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));

@@ -2,6 +2,7 @@ import type { Verdict } from '../../../src/audit/verify.ts';
 import { judgeFound, judgeVerdict } from '../judges/verdict.ts';
 import { Violation } from '../judges/violation.ts';
 import { DAMAGES, type DamageName } from '../store/damage.ts';
+import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
 import { rebuild, verify } from './operators.ts';
 
@@ -9,6 +10,8 @@ import { rebuild, verify } from './operators.ts';
 const PATIENCE = 120_000;
 /** Longer than a rebuild that was killed keeps others away. */
 const LEASE = 11_000;
+/** Most repairs of one damage. */
+const ATTEMPTS = 5;
 
 /**
  * Somebody with access to the database changes it, once all is at rest. `audit verify` must find it. What `audit rebuild`
@@ -34,6 +37,30 @@ export async function tamper(world: World, what: DamageName): Promise<void> {
   if (world.violation !== undefined) return;
   world.isTamperedWith = false;
   world.look(database.committed);
+}
+
+/** The read model is damaged in the middle of life. */
+export function damage(world: World, what: DamageName): void {
+  const { database } = world.server;
+  // An erasure and a repair of a lost checkpoint wait for each other: the store has to be restored from a backup.
+  if (unfinishedIn(database.latest).length > 0 && what.startsWith('the checkpoint')) return;
+  const changes = DAMAGES[what].change(database.latest, world.random.of('damage'));
+  if (changes === undefined) return;
+  world.tell('mallory', what);
+  world.damaged(what === 'a row is lost');
+  database.commit(database.write(() => ({ changes, result: undefined })).version);
+}
+
+/** An operator repairs what is damaged, until it is whole. */
+export async function repairDamage(world: World): Promise<void> {
+  for (let attempt = 0; world.isDamaged && world.violation === undefined; attempt++) {
+    await world.pass(LEASE);
+    rebuild(world);
+    await untilDone(world);
+    world.judge(() => {
+      if (attempt === ATTEMPTS) throw new Violation('progress', 'no repair comes to its end');
+    });
+  }
 }
 
 async function verified(world: World, judge: (verdict: Verdict) => void): Promise<void> {

@@ -125,7 +125,7 @@ export const DAMAGES = {
     if (checkpoint === undefined || last?.position !== checkpoint || plantEventOf(last) === undefined) return undefined;
     return { checkpoint: checkpoint - 1 };
   }),
-  'the checkpoint is lost': ofRows(() => ({ checkpoint: undefined })),
+  'the checkpoint is lost': ofRows(() => ({ checkpoint: undefined, upTo: 0 })),
   'a node is cut short': ofNodes(({ nodes }, random) => {
     if (nodes.size === 0) return undefined;
     const [key, node] = random.one([...nodes]);
