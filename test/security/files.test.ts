@@ -1,16 +1,16 @@
-import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { closeDataDirectory } from '../../src/start/store.ts';
 import { command } from '../support/command.ts';
 import { client } from '../support/http.ts';
 import { startLocalService } from '../support/local-service.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test('whatever the umask, all that the service writes is for its user alone', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'plantstore-files-'));
+  const root = temporaryDirectory(onTestFinished);
   const umask = process.umask(0);
   try {
     const data = join(root, 'data');
@@ -26,7 +26,6 @@ test('whatever the umask, all that the service writes is for its user alone', as
     for (const file of files) expect([file, modeOf(join(data, file))]).toEqual([file, '600']);
   } finally {
     process.umask(umask);
-    rmSync(root, { recursive: true });
   }
 });
 
@@ -38,12 +37,11 @@ describe('an existing DATA_DIR', () => {
   const logger = { warn: (...line: unknown[]) => warned.push(line) };
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'plantstore-existing-'));
+    folder = temporaryDirectory(onTestFinished);
     warned = [];
   });
   afterEach(() => {
     vi.restoreAllMocks();
-    rmSync(folder, { recursive: true });
   });
 
   test('that is open to others is closed to them, and a line says so', async () => {

@@ -1,8 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { seal, subjectOf } from '../../src/log/event/chain.ts';
 import { openLog } from '../../src/log/log.ts';
 import { backUp } from '../../src/log/sqlite/backup.ts';
@@ -11,6 +10,7 @@ import { KEYS, PLANTS } from '../../src/log/sqlite/schema.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { erasureContract } from './erasure.ts';
 import { openSqliteStore } from './open-sqlite.ts';
@@ -65,13 +65,12 @@ test('an owner is erased in a restored backup: no page has a copy', async () => 
   const opened = await openSqliteStore();
   await append(opened.store, ...Array.from({ length: 300 }, (_, id) => added(id % 2 ? 'other' : 'gone', BigInt(id))));
   await project(opened.store);
-  const restored = mkdtempSync(join(tmpdir(), 'plantstore-restored-'));
+  const restored = temporaryDirectory(onTestFinished);
   backUp(opened.directory, join(restored, DATABASE_FILE));
   const log = await openLog(openSqlite(restored), { onFault: () => {} });
   expect((await stepsOf(log.erase({ owner: 'gone', actor: 'operator' }))).at(-1)).toMatchObject({ events: 150 });
   await log.close();
   expect(bytesOf(restored)).not.toContain('gone');
-  rmSync(restored, { recursive: true });
   await opened.cleanup();
 });
 

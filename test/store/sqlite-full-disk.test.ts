@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
@@ -11,6 +10,7 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { RefusedAppendError } from '../../src/log/store.ts';
 import { added, append, chain, project } from '../support/events.ts';
 import { fold, readAnyLog, readLog, readModel } from '../support/fold.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 /** Size beyond which the kernel lets this process write no file: a full disk that needs no privilege. */
@@ -22,14 +22,13 @@ const plants = (from: number, length: number) =>
 
 /** The log that a start would find if the process died now. */
 async function afterCrash(directory: string): Promise<LoggedEvent[]> {
-  const found = mkdtempSync(join(tmpdir(), 'plantstore-crash-'));
+  const found = temporaryDirectory(onTestFinished);
   for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) copyFileSync(join(directory, name), join(found, name));
   const store = openSqlite(found);
   try {
     return await readAnyLog(store);
   } finally {
     await store.close();
-    rmSync(found, { recursive: true });
   }
 }
 

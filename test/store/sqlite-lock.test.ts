@@ -1,21 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { refuseForeignWal } from '../../src/log/sqlite/connection.ts';
 import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plantstore-lock-'));
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+  directory = temporaryDirectory(onTestFinished);
 });
 
 /** A process that holds the lock until it is killed, however careless it is about it: it tries again, and forgets it. */

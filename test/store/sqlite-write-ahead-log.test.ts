@@ -1,21 +1,20 @@
-import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
 import { added, append, project } from '../support/events.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 /** More than a write-ahead log may have while snapshots are open. */
 const TOO_LONG = 257 * 1024 * 1024;
 
 /** A store as a service has it, with one plant of alice, and the path of its write-ahead log. */
 async function opened(): Promise<{ store: Store; directory: string; log: string }> {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-wal-'));
+  const directory = temporaryDirectory(onTestFinished);
   const store = openSqlite(directory, { alone: true });
   onTestFinished(async () => {
     await store.close();
-    rmSync(directory, { recursive: true });
   });
   await append(store, added('alice', 1n));
   await project(store);

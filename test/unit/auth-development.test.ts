@@ -1,27 +1,23 @@
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../../src/auth/development.ts';
 import type { KeySet } from '../../src/auth/keys/key-set.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let root: string;
 let data: string;
 let file: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+  root = temporaryDirectory(onTestFinished);
   data = join(root, 'new', 'data');
   file = join(data, 'development-key.pem');
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true });
 });
 
 function authenticate({ keys }: { readonly keys: KeySet }, token: string, ownerClaim = 'sub') {

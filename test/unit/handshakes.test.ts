@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
@@ -18,8 +17,9 @@ import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { GrpcApp } from '../support/grpc.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-handshakes-'));
+const directory = temporaryDirectory(afterAll);
 const MIB = 2 ** 20;
 const admission = new Admission({ maxInFlight: 1_024, maxWait: 500, requestMemory: 64 * MIB }, () => {});
 const sockets: Socket[] = [];
@@ -41,7 +41,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   listener.close();
-  rmSync(directory, { recursive: true });
 });
 
 afterEach(() => {

@@ -1,8 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/file-lock.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
@@ -10,15 +9,15 @@ import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { signNext } from '../../src/transparency/checkpoints.ts';
 import { keptIn, type SignedCheckpoint, signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let directory: string;
 let said: string[];
 const passedOver = (why: string) => said.push(why);
 beforeEach(() => {
   said = [];
-  directory = mkdtempSync(join(tmpdir(), 'plantstore-kept-'));
+  directory = temporaryDirectory(onTestFinished);
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 const { privateKey } = generateKeyPairSync('ed25519');
 const keyOf = (name: string) => ({

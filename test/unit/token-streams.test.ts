@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
@@ -19,8 +16,9 @@ import { Watches } from '../../src/plants/watch/watches.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { added, append } from '../support/events.ts';
 import { ALICE, LASTING } from '../support/principal.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-streams-'));
+const directory = temporaryDirectory(afterAll);
 let store: Store;
 let log: EventLog;
 
@@ -32,7 +30,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await log.close();
-  rmSync(directory, { recursive: true });
 });
 
 type Streaming = (request: unknown, call: object) => AsyncIterable<object>;

@@ -1,10 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sha256 } from '../../src/tlog/hash.ts';
 import { openNote, parseSignatures, signNote, verifiedSignatures, verifierOf } from '../../src/tlog/note.ts';
@@ -16,6 +13,7 @@ import { WitnessAheadError, WitnessClient, WitnessForkedError } from '../../src/
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Records, Witness } from '../../src/witness/witness.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const ORIGIN = 'log.example';
 const keys = { log: generateKeyPairSync('ed25519').privateKey, witness: generateKeyPairSync('ed25519').privateKey };
@@ -51,13 +49,12 @@ const open = () => {
 };
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'plantstore-witness-'));
+  folder = temporaryDirectory(onTestFinished);
   open();
 });
 
 afterEach(() => {
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('a witness', () => {

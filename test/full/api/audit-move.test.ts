@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { isName } from '../../../src/auth/principal.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -10,10 +9,11 @@ import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { commandArbitrary } from '../../support/arbitraries.ts';
 import { command } from '../../support/command.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by command line', () => {
   test('is exported the same to the byte from each, is whole in each, and is found out in each when it is changed', async () => {
-    const root = mkdtempSync(join(tmpdir(), 'plantstore-move-'));
+    const root = temporaryDirectory(onTestFinished);
     const mongo = await openMongoStore();
     const environments = [
       { DATA_DIR: join(root, 'from') },
@@ -52,7 +52,6 @@ describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by com
       expect(stdout).toMatch(/^positions +NO +at position 7: missing/m);
     } finally {
       await mongo.cleanup();
-      rmSync(root, { recursive: true });
     }
   });
 });

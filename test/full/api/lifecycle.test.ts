@@ -1,16 +1,14 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials, makeClientConstructor } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { plantstore, run } from '../../support/run.ts';
 import { Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const BODY = '{"id":1,"name":"Fern"}';
 
@@ -95,31 +93,27 @@ test('with an issuer there is no welcome, nothing but JSON lines; one that is do
 });
 
 test('SIGTERM: unready, nothing new, what is in flight ends and is kept, what never ends is broken off, exit 0', async () => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), 'plantstore-stop-'));
-  try {
-    const service = await startService({ DATA_DIR: dataDirectory });
-    const [post, endless] = [await beginPost(service), await beginPost(service)];
-    const broken = once(endless, 'error');
-    const exit = service.stop();
-    await until(
-      () => readiness(service),
-      ({ status }) => status === 'draining',
-    );
-    await until(
-      () => fetch(service.url).catch((error) => error.cause?.code),
-      (answer) => answer === 'ECONNREFUSED',
-    );
-    post.end(BODY);
-    const [response]: IncomingMessage[] = (await once(post, 'response')) as [IncomingMessage];
-    expect([response!.statusCode, await text(response!)]).toEqual([200, '{"name":"Fern"}']);
-    // Else the client would send its next request to where nobody is.
-    expect(response!.headers.connection).toBe('close');
-    expect((await broken)[0]).toMatchObject({ code: 'ECONNRESET' });
-    expect(await exit).toBe(0);
-    expect((await plantstore(['audit', 'export'], { DATA_DIR: dataDirectory })).stdout).toContain('"name":"Fern"');
-  } finally {
-    rmSync(dataDirectory, { recursive: true });
-  }
+  const dataDirectory = temporaryDirectory(onTestFinished);
+  const service = await startService({ DATA_DIR: dataDirectory });
+  const [post, endless] = [await beginPost(service), await beginPost(service)];
+  const broken = once(endless, 'error');
+  const exit = service.stop();
+  await until(
+    () => readiness(service),
+    ({ status }) => status === 'draining',
+  );
+  await until(
+    () => fetch(service.url).catch((error) => error.cause?.code),
+    (answer) => answer === 'ECONNREFUSED',
+  );
+  post.end(BODY);
+  const [response]: IncomingMessage[] = (await once(post, 'response')) as [IncomingMessage];
+  expect([response!.statusCode, await text(response!)]).toEqual([200, '{"name":"Fern"}']);
+  // Else the client would send its next request to where nobody is.
+  expect(response!.headers.connection).toBe('close');
+  expect((await broken)[0]).toMatchObject({ code: 'ECONNRESET' });
+  expect(await exit).toBe(0);
+  expect((await plantstore(['audit', 'export'], { DATA_DIR: dataDirectory })).stdout).toContain('"name":"Fern"');
 });
 
 test('while it drains it is unready and serves, on new connections and on those that are there, one answer each; a second signal ends it at once', async () => {

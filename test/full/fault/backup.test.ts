@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { added, append } from '../../support/events.ts';
 import { client, type Send } from '../../support/http.ts';
 import { type Ended, plantstore, run } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const OPERATIONS = readFileSync('docs/operations.md', 'utf8');
 
@@ -33,13 +33,9 @@ const shell = (commands: string, environment: Readonly<Record<string, string>>):
 let root: string;
 let backup: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'plantstore-backup-'));
-  backup = mkdtempSync(join(tmpdir(), 'plantstore-backup-'));
+  root = temporaryDirectory(onTestFinished);
+  backup = temporaryDirectory(onTestFinished);
 });
-afterEach(() => {
-  for (const directory of [root, backup]) rmSync(directory, { recursive: true });
-});
-
 /** Adds plants one after the other until what it is given is over; returns how many were acknowledged. */
 async function addDuring<T>(send: Send, first: number, work: Promise<T>): Promise<{ added: number; result: T }> {
   let over = false;

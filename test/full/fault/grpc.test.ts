@@ -1,9 +1,6 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { createClient } from '@connectrpc/connect';
@@ -17,12 +14,13 @@ import { TRANSPORTS } from '../../support/protocols.ts';
 import { frame, type RawEnd, rawCall, rawSession } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const PLANTS = count(100_000, 1_000_000);
 /** More than may be open at once. */
 const CANCELLED_STREAMS = count(150, 1_000);
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-grpc-'));
+const directory = temporaryDirectory(afterAll);
 let service: Service;
 let token: string;
 let alice: GrpcClient;
@@ -41,7 +39,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect(await service.stop()).toBe(0);
-  rmSync(directory, { recursive: true });
 });
 
 // Whatever one client did: the process lives, and another client is served.

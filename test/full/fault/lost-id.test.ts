@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Document, MongoClient } from 'mongodb';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { DATABASE_FILE } from '../../../src/log/sqlite/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
 import { client } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /**
  * Loses the log's id under a service, and expects it to go on with what does not need the id, and `doctor` to find the
@@ -44,7 +43,7 @@ test.each([
 ])(
   'a lost %s with the id of the log, on SQLite, is found by doctor, and the instance goes on',
   async (_, sql, refusal) => {
-    const DATA_DIR = mkdtempSync(join(tmpdir(), 'plantstore-id-'));
+    const DATA_DIR = temporaryDirectory(onTestFinished);
     const lose = async () => {
       const db = new DatabaseSync(join(DATA_DIR, DATABASE_FILE), { timeout: 10_000 });
       const { id } = db.prepare('SELECT id FROM log').get() as { id: string };
@@ -56,7 +55,6 @@ test.each([
       };
     };
     await expectFound({ DATA_DIR }, lose, refusal);
-    rmSync(DATA_DIR, { recursive: true });
   },
 );
 

@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openMongo } from '../../../src/log/mongo/store.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
@@ -15,6 +14,7 @@ import { fetches, ReplicaSet } from '../../support/replica-set.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const CLIENTS = 8;
 
@@ -114,33 +114,29 @@ async function expectSparing(service: Service): Promise<void> {
 test.skipIf(process.platform !== 'linux')(
   'a full disk: adds are refused with 503 and lists go on; with room again adds do too, without a restart',
   async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-full-'));
-    try {
-      await using service = await startService({ DATA_DIR: directory });
-      const limitFiles = (bytes: number | 'unlimited') =>
-        execFileSync('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
-      const send = client(service.url, await service.token('alice'));
-      const load = new Load(send);
-      await load.goesOn(50);
-      limitFiles(statSync(join(directory, `${DATABASE_FILE}-wal`)).size);
-      while (!load.answers.has('POST 503')) await sleep(20);
-      const before = load.acknowledged.size;
-      await expectSparing(service);
-      expect((await send('GET', '/plants')).status).toBe(200);
-      expect(load.answers.has('GET 503')).toBe(false);
-      limitFiles('unlimited');
-      await load.goesOn(50);
-      expect(load.acknowledged.size).toBeGreaterThan(before);
-      await load.end('disk full');
-      // The database says that it has written nothing, so nobody is left in doubt.
-      expect([...load.reasons]).toEqual(['STORE_UNAVAILABLE']);
-      expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
-      const store = openSqlite(directory, { readOnly: true });
-      await expectNothingLost(store, service, load);
-      await store.close();
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
+    const directory = temporaryDirectory(onTestFinished);
+    await using service = await startService({ DATA_DIR: directory });
+    const limitFiles = (bytes: number | 'unlimited') =>
+      execFileSync('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
+    const send = client(service.url, await service.token('alice'));
+    const load = new Load(send);
+    await load.goesOn(50);
+    limitFiles(statSync(join(directory, `${DATABASE_FILE}-wal`)).size);
+    while (!load.answers.has('POST 503')) await sleep(20);
+    const before = load.acknowledged.size;
+    await expectSparing(service);
+    expect((await send('GET', '/plants')).status).toBe(200);
+    expect(load.answers.has('GET 503')).toBe(false);
+    limitFiles('unlimited');
+    await load.goesOn(50);
+    expect(load.acknowledged.size).toBeGreaterThan(before);
+    await load.end('disk full');
+    // The database says that it has written nothing, so nobody is left in doubt.
+    expect([...load.reasons]).toEqual(['STORE_UNAVAILABLE']);
+    expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
+    const store = openSqlite(directory, { readOnly: true });
+    await expectNothingLost(store, service, load);
+    await store.close();
   },
 );
 

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type { ClientReadableStream } from '@grpc/grpc-js';
-import { expect, inject, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../../support/free-port.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { findProxy, ReverseProxy } from '../../support/proxies.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const mongodbUri = inject('mongodbUri');
 const haproxy = findProxy('haproxy');
@@ -101,7 +100,7 @@ test.skipIf(mongodbUri === undefined || haproxy === undefined)(
   'three instances are restarted in turns behind the balancer of docker-compose.yml, under load, and no request fails',
   { timeout: 180_000 },
   async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-rolling-'));
+    const directory = temporaryDirectory(onTestFinished);
     const MONGODB_URI = mongodbUri!.replace('/?', `/rolling-${randomUUID()}?`);
     const ports: Record<string, string>[] = [];
     const [rest, grpc] = [await freePort(), await freePort()];
@@ -147,7 +146,6 @@ test.skipIf(mongodbUri === undefined || haproxy === undefined)(
       expect([...added].toSorted()).toEqual([...tally.added].toSorted());
     } finally {
       for (const service of services) await service.stop();
-      rmSync(directory, { recursive: true, force: true });
     }
   },
 );

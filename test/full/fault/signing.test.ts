@@ -1,5 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,6 +13,7 @@ import { startLocalService } from '../../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
 import type { RunningService } from '../../support/running-service.ts';
 import { storeState } from '../../support/store-state.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const TOLD = "the log's checkpoints are not signed";
 
@@ -29,9 +29,7 @@ const degraded = (detail: string) => ({
 });
 
 function directory(): string {
-  const path = mkdtempSync(join(tmpdir(), 'plantstore-signing-'));
-  onTestFinished(() => rmSync(path, { recursive: true }));
-  return path;
+  return temporaryDirectory(onTestFinished);
 }
 
 const sizeOf = (note: string): number => Number(note.split('\n')[1]);

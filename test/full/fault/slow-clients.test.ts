@@ -1,9 +1,6 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -12,12 +9,13 @@ import { fill } from '../../support/fill.ts';
 import { client } from '../../support/http.ts';
 import { frame, rawCall, rawSession } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** More than one plain read has, and more bytes than the sockets of a connection hold. */
 const PLANTS = 1_500;
 const TEXT = '🌱'.repeat(1_024);
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-slow-clients-'));
+const directory = temporaryDirectory(afterAll);
 let service: Service;
 let token: string;
 beforeAll(async () => {
@@ -29,7 +27,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect(await service.stop()).toBe(0);
-  rmSync(directory, { recursive: true });
 });
 
 /** A connection, and all that it was sent, as text, once it is closed. The test's time limit is the limit. */

@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -18,6 +17,7 @@ import { buildGo } from '../../support/go.ts';
 import { findPython } from '../../support/python.ts';
 import { run } from '../../support/run.ts';
 import { withoutContent } from '../../support/tampering.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { checkpointOf } from '../../support/tree.ts';
 
 const go = await buildGo('test/full/interop/go');
@@ -34,15 +34,13 @@ function erasedLog(): LoggedEvent[] {
 }
 
 describe.skipIf(python === undefined)('an export, verified in Python from event.proto alone', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plantstore-interop-'));
+  const directory = temporaryDirectory(afterAll);
   const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 200));
   const { privateKey } = generateKeyPairSync('ed25519');
   const vkey = formatVerifierKey(noteKey('log.example', privateKey));
   const signed = signNote(formatCheckpoint(checkpointOf(events.slice(0, 150))), [
     noteSigner('log.example', privateKey),
   ]);
-
-  afterAll(() => rmSync(directory, { recursive: true }));
 
   const file = (name: string, content: string | Uint8Array): string => {
     const path = join(directory, name);

@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -9,6 +8,7 @@ import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
 import { findPython } from '../../support/python.ts';
 import { run } from '../../support/run.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** With the JSON schemas of Kubernetes and of Docker Compose. */
 const python = await findPython(['kubernetes-validate==1.37.0', 'check-jsonschema==0.39.0']);
@@ -22,8 +22,7 @@ const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
 /** Applied by name, when it is needed. */
 const OPTIONAL = [SERVICE_MONITOR, 'deploy/kubernetes/upgrade.yaml'];
 
-const folder = mkdtempSync(join(tmpdir(), 'plantstore-deploy-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryDirectory(afterAll);
 
 /** A copy of a file with something replaced. */
 function changed(path: string, from: string, to: string): string {

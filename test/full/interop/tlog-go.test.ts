@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openMongo } from '../../../src/log/mongo/store.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
@@ -24,6 +22,7 @@ import { client } from '../../support/http.ts';
 import { MemoryTree } from '../../support/memory-tree.ts';
 import { type Ended, plantstore } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const program = await buildGo('test/full/interop/tlog-check');
 
@@ -96,7 +95,7 @@ const stores = [
 
 describe.skipIf(program === undefined).each(stores)('a log on $name', ({ events, environment, open }) => {
   test("is whole to Tessera's fsck and proved by sumdb/tlog, while events are added", async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
+    const directory = temporaryDirectory(onTestFinished);
     const store = await open(directory);
     await fill(store, events, 'alice');
     await store.close();
@@ -117,7 +116,6 @@ describe.skipIf(program === undefined).each(stores)('a log on $name', ({ events,
       await adds;
     } finally {
       await service.stop();
-      rmSync(directory, { recursive: true });
     }
   });
 });
@@ -125,7 +123,7 @@ describe.skipIf(program === undefined).each(stores)('a log on $name', ({ events,
 test.skipIf(program === undefined)(
   "a log with a byte of an event changed is not served as whole, and not whole to Tessera's fsck",
   async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
+    const directory = temporaryDirectory(onTestFinished);
     const store = openSqlite(directory);
     await fill(store, EVENTS, 'alice');
     await store.close();
@@ -145,6 +143,5 @@ test.skipIf(program === undefined)(
     expect(code).toBe(1);
     expect(stderr).toMatch(/tile\/entries\/001\S*: 503/);
     db.close();
-    rmSync(directory, { recursive: true });
   },
 );

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallOptions, createClient } from '@connectrpc/connect';
@@ -15,6 +12,7 @@ import { fill } from '../../support/fill.ts';
 import { Issuer } from '../../support/issuer.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Enough that no list of them fits into what sockets hold. */
 const PLANTS = 6_000;
@@ -24,7 +22,7 @@ const LIFE = 5;
 /** The end of every stream whose token has expired. */
 const EXPIRED = { code: 16, reason: 'TOKEN_INVALID', message: 'the token has expired; get a new one' };
 
-const directory = mkdtempSync(join(tmpdir(), 'plantstore-token-end-'));
+const directory = temporaryDirectory(afterAll);
 let issuer: Issuer;
 let service: Service;
 
@@ -46,7 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.stop();
   await issuer.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** Claims of a token that is soon over, leeway and all. */

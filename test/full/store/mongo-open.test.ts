@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/requirements.ts';
@@ -17,6 +16,7 @@ import { readLog, readModel } from '../../support/fold.ts';
 import { Mongod } from '../../support/mongod.ts';
 import { findMongod } from '../../support/mongod-binary.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** What opening a store at a URI is refused for, for good; undefined when it opens, or may open later. */
 async function refusal(uri: string): Promise<string | undefined> {
@@ -168,7 +168,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   });
 
   test('a user that cannot change or remove an event, and has no right on the servers, is enough', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+    const directory = temporaryDirectory(onTestFinished);
     const keyFile = join(directory, 'key');
     writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
     const set = await ReplicaSet.start(1, '--keyFile', keyFile);
@@ -247,7 +247,6 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       });
     } finally {
       await set.remove();
-      rmSync(directory, { recursive: true });
     }
   });
 });

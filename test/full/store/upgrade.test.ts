@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BSON, type Document, MongoClient } from 'mongodb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { formerDirectory, loadFormer } from '../../store/former.ts';
 import { FormerMongo } from '../../store/former-mongo.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
@@ -11,6 +10,7 @@ import { command } from '../../support/command.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
 import { Service } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Commands of the upgrade that change the database. */
 const WRITES = ['update', 'delete', 'insert', 'renameCollection', 'create', 'drop'];
@@ -75,7 +75,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
   });
 
   test('a user without the rights is told so, and nothing is done', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+    const directory = temporaryDirectory(onTestFinished);
     const keyFile = join(directory, 'key');
     writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
     const set = await ReplicaSet.start(1, '--keyFile', keyFile);
@@ -114,7 +114,6 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
     } finally {
       await admin.close();
       await set.remove();
-      rmSync(directory, { recursive: true });
     }
   });
 });
