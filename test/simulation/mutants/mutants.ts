@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'an earlier event at the head answers a command in doubt',
     file: 'log/commit/committer.ts',
     from: `if (!this.#isInDoubt(waiting)) this.#answer(waiting, outcome);`,
-    to: `if (needs === 0 || !this.#isInDoubt(waiting)) this.#answer(waiting, outcome);`,
+    to: `if (!(outcome instanceof PlantStoreError && this.#isInDoubt(waiting))) this.#answer(waiting, outcome);`,
   },
   {
     what: 'an event in the log does not answer its command',
