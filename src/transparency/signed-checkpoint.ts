@@ -126,7 +126,7 @@ function otherThan(extended: SignedCheckpoint | undefined, path: string, vkey: s
 /** Does work in one step, while no other process does any with the same lock. */
 async function alone<T>(lock: string, work: () => T): Promise<T> {
   const end = monotonic() + PATIENCE;
-  for (let unlock = tryLock(lock); ; unlock = tryLock(lock)) {
+  for (let unlock = lockOf(lock); ; unlock = lockOf(lock)) {
     if (unlock !== undefined) {
       try {
         return work();
@@ -136,6 +136,16 @@ async function alone<T>(lock: string, work: () => T): Promise<T> {
     }
     if (monotonic() > end) throw new Error(`another process, which may be stopped, holds the lock ${lock}`);
     await pause(LOOK);
+  }
+}
+
+/** The lock of a file, as `tryLock` gives it. An error of SQLite, which never does, then names the file. */
+function lockOf(file: string): ReturnType<typeof tryLock> {
+  try {
+    return tryLock(file);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw code === 'ERR_SQLITE_ERROR' ? new Error(`${file} cannot be locked: ${message}`, { cause: error }) : error;
   }
 }
 

@@ -115,6 +115,16 @@ test('what another key, or a log of another name, has signed is not its own; nei
   ]);
 });
 
+test('a lock that cannot be taken is named', async () => {
+  const path = join(directory, 'last');
+  mkdirSync(`${path}.lock`);
+  const { vkey } = keyOf('log.example');
+  await expect(keptIn(path, passedOver).replace(await signed(3), undefined, vkey)).rejects.toThrow(
+    `the checkpoint cannot be stored, so it is not signed: ${path}.lock cannot be locked: unable to open database file`,
+  );
+  expect(readdirSync(directory)).toEqual(['last.lock']);
+});
+
 test('what cannot be kept, or read, is an error', async () => {
   mkdirSync(join(directory, 'last'));
   const kept = keptIn(join(directory, 'last'), passedOver);
