@@ -107,7 +107,7 @@ export async function start(
     logger,
     observer: telemetry.requests,
     isReady: () => health.ready,
-    ...(instances && { addInternal: instances.addTo }),
+    ...(instances && { addInternal: instances.addTo, isInstance: instances.isInstance }),
     tls,
     identity: instances?.made,
   });

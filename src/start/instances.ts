@@ -1,3 +1,4 @@
+import type { Metadata } from '@grpc/grpc-js';
 import type { Config } from '../config.ts';
 import type { ForwardingOptions } from '../log/forward/forwarding.ts';
 import type { Taker } from '../log/forward/taker.ts';
@@ -7,7 +8,7 @@ import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { addressOf, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
-import { addForwarding } from '../transport/forward/service.ts';
+import { addForwarding, secretOf } from '../transport/forward/service.ts';
 import { type FollowedCertificates, type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
 import type { Registry } from '../transport/grpc/server.ts';
 
@@ -33,6 +34,8 @@ export function instancesOf(
     made,
     /** Adds the service that takes the commands of the others. It takes none before `join`. */
     addTo: (server: Registry) => addForwarding(server, () => taker),
+    /** Whether a call's metadata show the secret of the lease that this instance holds. */
+    isInstance: (metadata: Metadata) => taker?.admits(secretOf(metadata)) === true,
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
       taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));

@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { leafCertificate } from '../../src/transport/forward/contact.ts';
+import { addForwarding } from '../../src/transport/forward/service.ts';
 import {
   type FollowedCertificates,
   followCertificates,
@@ -15,8 +16,10 @@ import {
 } from '../../src/transport/grpc/certificates.ts';
 import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
+import type { Registry } from '../../src/transport/grpc/server.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { GrpcApp } from '../support/grpc.ts';
+import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const directory = temporaryDirectory(afterAll);
@@ -173,7 +176,7 @@ test('no handshake begins for a client that has left', async () => {
   expect(signed.mock.calls.length).toBeLessThan(open.length / 4);
 });
 
-test('what TLS takes counts as memory of requests until its client speaks', async () => {
+test('what TLS takes counts as memory of requests until its client shows a token', async () => {
   const small = new Admission({ maxInFlight: 1_024, maxWait: 500, requestMemory: MIB }, () => {});
   await using app = await GrpcApp.start({}, { tls, admission: small });
   const at = Number(new URL(`https://${app.address}`).port);
@@ -193,6 +196,32 @@ test('what TLS takes counts as memory of requests until its client speaks', asyn
   }
   await madeRoom;
   expect(await talk(at, PREFACE)).not.toBe('');
+  for (const socket of open) socket.destroy();
+  await expect.poll(() => small.held).toBe(0);
+  const socket = connectTls({ port: at, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false });
+  const session = rawSession(app.address, socket);
+  await once(session, 'remoteSettings');
+  expect(small.held).toBeGreaterThanOrEqual(HANDSHAKE_HELD);
+  await rawCall(session, {}, frame(Buffer.alloc(0)));
+  expect(small.held).toBeLessThan(HANDSHAKE_HELD);
+  session.destroy();
+});
+
+test('strangers who open all connections end none of another instance', async () => {
+  const crowded = new Admission({ maxInFlight: 9, maxWait: 500, requestMemory: MIB, maxConnections: 4 }, () => {});
+  const addInternal = (registry: Registry) => addForwarding(registry, () => undefined);
+  await using app = await GrpcApp.start({}, { admission: crowded, addInternal, isInstance: () => true });
+  const link = rawSession(app.address);
+  const path = '/plantstore.internal.v1.ForwardingService/Forward';
+  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 7 });
+  const strangers = Array.from({ length: 8 }, () =>
+    connect(Number(new URL(`http://${app.address}`).port), '127.0.0.1'),
+  );
+  sockets.push(...strangers);
+  const ended = strangers.map((socket) => once(socket.on('error', () => {}).resume(), 'close'));
+  await Promise.race(ended);
+  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 7 });
+  link.destroy();
 });
 
 /** Resolves when a method of the admission's memory was called so many times while a condition held. */

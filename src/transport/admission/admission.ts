@@ -55,6 +55,8 @@ export class Admission {
   readonly unverified = new Caller('');
   /** Connections that ask for nothing but the health of the instance. */
   readonly probes = new Caller('');
+  /** Connections of other instances. No owner has such a name. */
+  readonly #instances = new Caller('\0instances');
   readonly #callers = new Callers();
 
   /**
@@ -108,6 +110,11 @@ export class Admission {
   verified(connection: Connection, owner: string): void {
     if (connection.caller.owner !== owner) this.#move(connection, this.#callers.of(owner));
     this.#rate?.take(owner);
+  }
+
+  /** A connection is another instance's: nobody else's connections count with it. */
+  trusted(connection: Connection): void {
+    if (connection.caller !== this.#instances) this.#move(connection, this.#instances);
   }
 
   /** A request begins on a connection. `isProbe`: it asks for the health of the instance. */

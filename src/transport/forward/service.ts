@@ -48,7 +48,8 @@ export function addForwarding(
   );
 }
 
-const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
+/** The secret in a call's metadata, which other instances show. */
+export const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
 
 function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
   const taking = taker.begin(

@@ -109,9 +109,8 @@ export class GrpcConnection extends Connection {
   #turn = 0;
   #isTurn = false;
   #reset = 0;
-  /** What TLS takes until the client has sent anything, and what had been read when it was agreed on. */
-  #silent = 0;
-  readonly #agreed: number;
+  /** What TLS takes. It counts for whoever has shown no token. */
+  readonly #tls: number;
   /** Small pieces since the last look, and since all requests were whole. */
   #small = 0;
   #kept = 0;
@@ -124,9 +123,8 @@ export class GrpcConnection extends Connection {
     this.#serve = serve;
     (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     socket.once('close', () => this.#close());
-    this.#agreed = socket.bytesRead;
+    this.#tls = socket instanceof TLSSocket ? HANDSHAKE_HELD : 0;
     admission.opened(this);
-    if (socket instanceof TLSSocket) this.#silent = HANDSHAKE_HELD;
     this.#count();
     admission.turns.add(this);
   }
@@ -145,6 +143,13 @@ export class GrpcConnection extends Connection {
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
   verified(owner: string): void {
     this.#admission.verified(this, owner);
+    this.#count();
+  }
+
+  /** A call shows that the connection is another instance's. */
+  trusted(): void {
+    this.#admission.trusted(this);
+    this.#count();
   }
 
   override work(): boolean {
@@ -207,7 +212,6 @@ export class GrpcConnection extends Connection {
   /** Counts what has arrived since the last look. */
   look(): void {
     this.#small = 0;
-    if (this.#socket.bytesRead > this.#agreed) this.#silent = 0;
     this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     for (const stream of this.#streams.keys()) if (isIncomplete(stream)) incomplete++;
@@ -259,7 +263,8 @@ export class GrpcConnection extends Connection {
 
   #count(): void {
     const streams = this.#streams.size * STREAM + this.#metadata;
-    this.#admission.memory.set(this, this.#silent + this.#unfinished + streams + this.#incomplete);
+    const tls = this.caller.owner === '' ? this.#tls : 0;
+    this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete);
   }
 }
 

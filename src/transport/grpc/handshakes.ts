@@ -19,7 +19,7 @@ const SIGNATURE = 1;
 const HEAD = 5;
 const LENGTH = 3;
 const MAX_RECORD = HEAD + 16 * 1024;
-/** What TLS takes in memory from the begin of a handshake until the client speaks HTTP/2. */
+/** What TLS takes in memory from the begin of a handshake on, outside of V8's heap. */
 export const HANDSHAKE_HELD = 64 * 1024;
 
 /**

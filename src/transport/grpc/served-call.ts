@@ -40,6 +40,8 @@ export type Answer = (request: object, call: ServedCall) => Promise<void>;
 export interface ServingOptions {
   /** How a method is served, by its path. */
   readonly servingOf: (path: string) => Serving;
+  /** Whether the metadata of an internal call show that another instance makes it. */
+  readonly isInstance: ((metadata: Metadata) => boolean) | undefined;
   readonly admission: Admission;
   readonly connections: GrpcConnections;
   /** Gets each call once, when it is over. */
@@ -78,8 +80,20 @@ export function serveCalls(options: ServingOptions): ServerInterceptor {
       thrown === OVERLOADED ? overloaded : options.statusOf(thrown, requestId),
   };
   return (method, call) =>
-    method.path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, method, serving);
+    method.path.startsWith(INTERNAL) ? internalCall(call, options) : new ServedCall(call, method, serving);
 }
+
+/** A call of an instance. Its connection counts for the instances once it has shown that it is one. */
+const internalCall = (call: BaseCall, { isInstance }: ServingOptions): ServerInterceptingCall =>
+  new ServerInterceptingCall(call, {
+    start: (next) =>
+      next({
+        onReceiveMetadata: (metadata, goOn) => {
+          if (isInstance?.(metadata)) connectionOf(streamOf(call))?.trusted();
+          goOn(metadata);
+        },
+      }),
+  });
 
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
 type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];

@@ -44,6 +44,8 @@ export interface GrpcServerOptions extends ListenerTls {
    * reflection does not show it.
    */
   readonly addInternal?: (registry: Registry) => void;
+  /** Whether the metadata of a call to that service show that another instance makes it. */
+  readonly isInstance?: (metadata: Metadata) => boolean;
 }
 
 /** Where services are added. */
@@ -74,7 +76,7 @@ setLogVerbosity(logVerbosity.NONE);
 
 /** Makes a server of these services that does not listen yet. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, admission, limits, logger, observer, isReady } = options;
+  const { services, authenticate, isInstance, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
   const methods = new Set<string>();
   const connections = new GrpcConnections(admission, methods);
@@ -83,7 +85,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const servingOf = (path: string) => served.get(path) ?? (path.startsWith(HEALTH_PATH) ? HEALTH : REFLECTION);
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [serveCalls({ servingOf, admission, connections, observer, statusOf: fail, ...limits })],
+    interceptors: [serveCalls({ servingOf, isInstance, admission, connections, observer, statusOf: fail, ...limits })],
   });
   const registry: Registry = {
     addService: (definition, implementation) => {
