@@ -10,7 +10,7 @@ import { plantstore } from '../plantstore.ts';
 import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
-/** Most connections of a flood: fewer than MAX_CONNECTIONS, beyond which the service closes those of everybody. */
+/** Most connections of a flood: fewer than MAX_CONNECTIONS, beyond which each new one ends another. */
 const MOST = 9_000;
 /** Connections a second until there are as many, and then: to open more would take the core of the clients, which measure. */
 const SPEED = { rise: 3_000, rate: 500 };
