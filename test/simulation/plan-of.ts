@@ -92,10 +92,7 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
   }
   const plan: Plan = {
     instances: random.one([1, 2, 2, 3, 3, 3]),
-    // What a topic has of a log that was restored is for its consumers to find.
-    publishes:
-      (random.chance(0.2) || steps.some((step) => step.do === 'rewind topic')) &&
-      steps.every((step) => step.do !== 'restore'),
+    publishes: random.chance(0.2) || steps.some((step) => step.do === 'rewind topic'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
     isEmbedded: random.of('embedded').chance(0.25),

@@ -1,6 +1,7 @@
+import type { Unfinished } from '../../../src/log/store.ts';
 import { IDS, OWNERS } from '../draws.ts';
 import { judgeLinearizability } from '../judges/linearizability.ts';
-import { judgeTopic } from '../judges/topic.ts';
+import { isOfEarlierLog, judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
 import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
@@ -18,7 +19,10 @@ const LOOK = 200;
 /** What has not come to its end. Undefined: all has. */
 function unfinished(world: World): string | undefined {
   const { events, checkpoint = 0 } = world.server.database.committed;
-  const erasures = unfinishedIn(world.server.database.committed);
+  // What waits for a topic of a log that was restored waits for an operator.
+  const topic = world.topic && !isOfEarlierLog(world.truth, world.topic) ? world.topic : undefined;
+  const isOver = ({ erases }: Unfinished) => world.topic !== undefined && topic === undefined && erases.isCleared;
+  const erasures = unfinishedIn(world.server.database.committed).filter((each) => !isOver(each));
   if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
   if ((checkpoint ?? 0) < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
@@ -27,7 +31,7 @@ function unfinished(world: World): string | undefined {
   const end = world.truth.end;
   const behind = world.instances.find(({ service }) => service!.log.status.checkpoint < end);
   if (behind !== undefined) return `${behind.process.name} does not see ${end}`;
-  if ((world.topic?.end.position ?? end) < end) return `the topic ends at ${world.topic?.end.position}`;
+  if ((topic?.end.position ?? end) < end) return `the topic ends at ${topic?.end.position}`;
   return world.watchers.find(({ judge }) => !judge.isCaughtUp)?.judge.missing;
 }
 

@@ -1,5 +1,5 @@
-import { plantEventOf } from '../../../src/log/event/event.ts';
-import { type EventMessage, eventMessage, POSITION_HEADER } from '../../../src/publisher/message.ts';
+import { type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import { type EventMessage, eventMessage, HASH_HEADER, POSITION_HEADER } from '../../../src/publisher/message.ts';
 import type { FakeTopic } from '../machine/topic.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
@@ -9,7 +9,12 @@ import { Violation } from './violation.ts';
  * whose owner was erased before they came there. An OwnerErased comes with its owner, unless the topic has lost it once
  * its erasure was complete.
  */
-export function judgeTopic(truth: Truth, { messages, end, lost }: FakeTopic): void {
+export function judgeTopic(truth: Truth, topic: FakeTopic): void {
+  if (isOfEarlierLog(truth, topic)) judgeOneLog(truth, topic);
+  else judgeWhole(truth, topic);
+}
+
+function judgeWhole(truth: Truth, { messages, end, lost }: FakeTopic): void {
   const wrong = (what: string, owner?: string) => new Violation('topic', what, owner);
   const byPosition = new Map<number, EventMessage>();
   let last = 0;
@@ -28,4 +33,22 @@ export function judgeTopic(truth: Truth, { messages, end, lost }: FakeTopic): vo
       if (!isExcused) throw wrong(`${position} is missing`, owner);
     } else if (message.value !== eventMessage(logged)?.value) throw wrong(`${position} is another event`, owner);
   }
+}
+
+/** Whether a topic has what a restore of the log has lost: then nothing more may come there. */
+export function isOfEarlierLog({ events }: Truth, { end: { position, hash } }: FakeTopic): boolean {
+  const last = events[position - 1]?.hash;
+  return position > 0 && (last === undefined || Buffer.from(last).toString('hex') !== hash);
+}
+
+/** Judges a topic of a log that was restored: all of it is of one log. */
+function judgeOneLog({ events, earlier }: Truth, { messages }: FakeTopic): void {
+  const isOf =
+    (log: readonly LoggedEvent[]) =>
+    ({ headers }: EventMessage) => {
+      const logged = log[Number(headers[POSITION_HEADER]) - 1];
+      return logged !== undefined && Buffer.from(logged.hash).toString('hex') === headers[HASH_HEADER];
+    };
+  if (![events, ...earlier].some((log) => messages.every(isOf(log))))
+    throw new Violation('topic', 'it has events of more than one log');
 }

@@ -229,6 +229,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: `nextEvents(this.#store, head.position + (head.position > 0 ? 1 : 0))`,
   },
   {
+    what: 'the publisher goes on after an event that is another one in the log',
+    file: 'publisher/publisher.ts',
+    from: `if (Buffer.from(event.hash).toString('hex') !== hash)`,
+    to: `if (hash === '-')`,
+  },
+  {
     what: 'an erasure counts as published before its event is',
     file: 'publisher/publisher.ts',
     from: `!erases.isPublished && position <= published)`,
