@@ -1,5 +1,5 @@
 import { PlantStoreError } from '../domain/errors.ts';
-import { BrokenChainError } from '../log/event/chain.ts';
+import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, wholeRange } from '../log/whole-range.ts';
@@ -77,7 +77,7 @@ export class SteadyView {
 
   private constructor(head: number, unfinished: readonly Unfinished[], to: number, isWhole: boolean) {
     this.#head = head;
-    this.#unfinished = unfinished.filter(({ position }) => position <= Math.min(to, head));
+    this.#unfinished = unfinished.filter((each) => each.position <= Math.min(to, head) && isIntact(each));
     this.#later = new Set(unfinished.map(({ position }) => position).filter((position) => position > to));
     this.#isWhole = isWhole;
   }

@@ -1,4 +1,4 @@
-import { headAfter, headAt } from '../log/event/chain.ts';
+import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
@@ -137,7 +137,7 @@ export class Publisher {
    * earlier topic, or this one before it was restored from a backup, may have had its event.
    */
   async #unpublished(end: number): Promise<readonly Unfinished[]> {
-    const unpublished = (await this.#store.unfinished()).filter(({ position }) => position > end);
+    const unpublished = (await this.#store.unfinished()).filter((each) => each.position > end && isIntact(each));
     for (const { position, erases } of unpublished)
       if (erases.isPublished) await this.#store.erasurePublished(position, false);
     return unpublished;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
+import { exportedEvents } from '../../src/audit/steady.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
@@ -118,6 +119,10 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         expect(String(stuck)).toContain('its subject does not match the owner that the store keeps for it');
         await expect(eraseWords(log, 'other 1')).rejects.toThrow('its subject does not match');
         expect(await eraseWords(log, 'other 2')).toMatchObject({ events: 36 });
+        // Who reads the log sees what it says.
+        const seen: LoggedEvent[] = [];
+        for await (const batch of exportedEvents(override(store, { unfinished }), 0, position!)) seen.push(...batch);
+        expect(seen.filter((event) => plantEventOf(event)?.owner === 'other 1')).toHaveLength(36);
         await log.close();
         const left = (await readAnyLog(store)).filter((event) => plantEventOf(event)?.owner === 'other 1');
         expect(left).toHaveLength(36);

@@ -1,7 +1,7 @@
 import { randomUUID } from '../../time/host.ts';
 import { Lease } from '../../time/lease.ts';
 import { Pace } from '../../time/pause.ts';
-import { verifyContent } from '../event/chain.ts';
+import { isIntact } from '../event/chain.ts';
 import type { Store, Unfinished } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
@@ -118,14 +118,5 @@ export class Finisher {
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
     await this.#lease.giveBack();
-  }
-}
-
-function isIntact(erasure: Unfinished): boolean {
-  try {
-    verifyContent(erasure);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -140,5 +140,15 @@ export function verifyContent({ position, content, commitment, event, erases }: 
     throw new BrokenChainError(position, 'its subject does not match the owner that the store keeps for it');
 }
 
+/** Whether `verifyContent` finds nothing. An erasure of which it finds something erases nobody. */
+export function isIntact(event: LoggedEvent): boolean {
+  try {
+    verifyContent(event);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The head of a log that ends with this event. */
 export const headAt = ({ position, hash, time }: LoggedEvent): Head => ({ position, hash, time });
