@@ -296,6 +296,30 @@ test('an answer that needs no token is sent without a permit, and counts as held
   expect(admission.held).toBe(0);
 });
 
+test('what a client has not read of an answer with a permit counts as held memory until it is read', async () => {
+  const { admission, open, next } = await start({ requestMemory: 3 * OPEN.length });
+  const { client, socket, closed } = await open();
+  // Done when the test says so, as when the client's window is full until then.
+  let written: (() => void) | undefined;
+  socket._write = (_bytes, _encoding, done) => {
+    written = done;
+  };
+  client.write(GET);
+  const { response, answer } = await next();
+  answer(OPEN);
+  while (admission.held < OPEN.length) await setImmediate();
+  expect(admission.inFlight).toBe(1);
+  while (!response.writableFinished) {
+    written?.();
+    await setImmediate();
+  }
+  expect([admission.held, admission.inFlight]).toEqual([0, 0]);
+  client.write(GET);
+  (await next()).answer(OPEN.repeat(4));
+  await closed;
+  expect([admission.held, admission.inFlight]).toEqual([0, 0]);
+});
+
 describe('an answered request whose body does not come', () => {
   test('ends after 5 seconds, with its connection', async () => {
     const { admission, open } = await start();

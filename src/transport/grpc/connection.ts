@@ -69,6 +69,8 @@ export const connectionOf = ({ session }: ServerHttp2Stream): GrpcConnection | u
 interface OpenStream {
   readonly held: number;
   readonly turn: number;
+  /** Bytes of its answer that were not read at the last look. */
+  unread: number;
 }
 
 /** A call that waits for its turn. */
@@ -105,6 +107,8 @@ export class GrpcConnection extends Connection {
   #before = 0;
   /** What incomplete requests took at the last look, at most. */
   #incomplete = 0;
+  /** Bytes of answers that the client had read neither at the last look nor at the one before. */
+  #unread = 0;
   /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
   #turn = 0;
   #isTurn = false;
@@ -193,7 +197,7 @@ export class GrpcConnection extends Connection {
     const { bytesRead } = this.#socket;
     if (bytesRead !== this.#begun) this.#before = this.#begun;
     this.#begun = bytesRead;
-    this.#streams.set(stream, { held, turn: this.#turn });
+    this.#streams.set(stream, { held, turn: this.#turn, unread: 0 });
     this.#countPieces(stream);
     this.#metadata += held;
     this.#count();
@@ -209,12 +213,18 @@ export class GrpcConnection extends Connection {
     this.#count();
   }
 
-  /** Counts what has arrived since the last look. */
+  /** Counts what has arrived since the last look, and what was not read since. */
   look(): void {
     this.#small = 0;
     this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
-    for (const stream of this.#streams.keys()) if (isIncomplete(stream)) incomplete++;
+    this.#unread = 0;
+    for (const [stream, open] of this.#streams) {
+      if (isIncomplete(stream)) incomplete++;
+      const { writableLength } = stream;
+      this.#unread += Math.min(open.unread, writableLength);
+      open.unread = writableLength;
+    }
     if (incomplete === 0) this.#kept = 0;
     this.#incomplete = incomplete * MAX_MESSAGE + this.#kept * PIECE_HELD;
     this.#count();
@@ -264,7 +274,7 @@ export class GrpcConnection extends Connection {
   #count(): void {
     const streams = this.#streams.size * STREAM + this.#metadata;
     const tls = this.caller.owner === '' ? this.#tls : 0;
-    this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete);
+    this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete + this.#unread);
   }
 }
 

@@ -79,7 +79,7 @@ export class HttpConnection extends Connection {
   #servesLate = false;
   /** The permit of the request that is being served, or its wait for one. */
   #permit: Disposable | undefined;
-  /** Bytes of an answer that is sent without a permit. */
+  /** Bytes of an answer that are not read yet. */
   #answer = 0;
   #isStream = false;
   #isDetached = false;
@@ -137,6 +137,7 @@ export class HttpConnection extends Connection {
     this.#response = response;
     this.#bodyLeft = Number(req.headers['content-length'] ?? 0);
     this.#servesLate = this.#isLate;
+    response.once('prefinish', () => this.unread());
     response.once('close', () => this.#answered(req));
     if (hasBody(req)) req.once('resume', () => this.#wake());
     serve();
@@ -149,10 +150,18 @@ export class HttpConnection extends Connection {
     if (this.#bytes !== undefined) this.#socket.destroy();
   }
 
-  /** The answer is sent without a permit. It counts as held memory, so many bytes, until it is read. */
+  /** The answer is sent without a permit. It takes so many bytes until its end. */
   sends(bytes: number): void {
     this.#release();
     this.#answer = bytes;
+    this.#count();
+  }
+
+  /** Counts what the client has not read of its answer: it is in memory, as far as the kernel has not taken it. */
+  unread(): void {
+    const { writableLength } = this.#socket;
+    if (writableLength === this.#answer) return;
+    this.#answer = writableLength;
     this.#count();
   }
 

@@ -6,6 +6,7 @@ import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts'
 import { derivedOnce } from '../../plants/view.ts';
 import type { Step } from '../../plants/watch/channel.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { connectionOf } from '../http/connection.ts';
 import { errorBody } from '../http/error-reply.ts';
 import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';
 import { compileEncoder, type Fields } from './encode.ts';
@@ -131,6 +132,7 @@ class EventStream implements Viewer {
     // Writes to the socket: a write to the response would wait for the end of this turn, so that its cost could not be
     // measured.
     if (steps.length > 0) this.#socket!.write(encodedSteps(steps));
+    connectionOf(this.#socket!).unread();
   }
 
   quiet(): void {
