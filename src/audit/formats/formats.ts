@@ -51,7 +51,7 @@ export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGen
   let framing: Framing | undefined;
   let rest: Uint8Array = new Uint8Array();
   let count = 0;
-  for await (const chunk of chunks) {
+  for await (const chunk of gathered(chunks)) {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     framing ??= framingOf(rest);
     const events: LoggedEvent[] = [];
@@ -64,4 +64,21 @@ export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGen
   }
   if (rest.length > 0)
     throw new Error(`the export ends in the middle of event ${count + 1}: it was cut off, and lacks what follows`);
+}
+
+/** Bytes that are decoded at once: more than the largest event has, so that few events are taken up again. */
+const GATHERED = 128 * 1024;
+
+/** The same bytes in chunks of at least so many, but for the last: small ones would each be copied with what waits. */
+async function* gathered(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    size += chunk.length;
+    if (size < GATHERED) continue;
+    yield Buffer.concat(parts);
+    [parts, size] = [[], 0];
+  }
+  if (size > 0) yield Buffer.concat(parts);
 }
