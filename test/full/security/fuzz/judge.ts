@@ -30,7 +30,7 @@ export function judge({ method, target, whole }: HttpRequest, bytes: Buffer): Ac
   const answers = answersIn(bytes, method === 'HEAD');
   expect(answers).toHaveLength(1);
   const answer = answers[0]!;
-  if (CONNECT.test(target)) return judgeConnect(target, answer);
+  if (CONNECT.test(target)) return judgeConnect(target, answer, method === 'HEAD');
   expect([200, 204, 400, 401, 403, 404, 405, 408, 413, 414, 415, 422, 429, 503, 302]).toContain(answer.status);
   if (answer.status >= 400) expectErrorBody(answer, method === 'HEAD');
   const position = answer.headers['plantstore-position'];
@@ -54,9 +54,13 @@ function expectErrorBody({ headers, text, status }: Reply, isHead: boolean): voi
   expect(error).toEqual({ error: ERRORS[reason].code, message: expect.stringMatching(/./) });
 }
 
-function judgeConnect(target: string, answer: Reply): Acknowledged | undefined {
+function judgeConnect(target: string, answer: Reply, isHead: boolean): Acknowledged | undefined {
   const { status, headers, text } = answer;
   expect([200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 499, 501, 503, 504]).toContain(status);
+  if (isHead) {
+    expectErrorBody(answer, true);
+    return undefined;
+  }
   if (status === 200) {
     if (!headers['content-type']!.startsWith('application/json')) return undefined;
     const { position, plant } = JSON.parse(text);
