@@ -16,19 +16,18 @@ export type Unfinished = LoggedEvent & { readonly erases: Erases };
 
 /** Where the read model stands. */
 export interface Standing {
-  /** The rows are the fold of the log up to here, but for what `upTo` says. */
+  /** The rows are the fold of the log up to here at least, but for what `upTo` says. */
   readonly checkpoint: number;
   /**
-   * Rows of owners who are erased by events up to here may be gone already. Never below the checkpoint. Whoever uses rows
-   * has the events up to here on top.
+   * No row includes an event after this one. Rows of owners who are erased by events up to here may be gone already. Never
+   * below the checkpoint. Whoever uses rows has the events between the two on top.
    */
   readonly upTo: number;
 }
 
 /**
- * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` and `upTo`
- * were read no earlier than the last row, so no row includes an event after it. `generation` was read no later than the
- * first row.
+ * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` and `generation`
+ * were read no later than the first row, and `upTo` no earlier than the last.
  */
 export interface Rows<Row> extends Standing {
   readonly rows: Row[];

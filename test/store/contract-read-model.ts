@@ -172,7 +172,7 @@ export function readModelContract(open: OpenStore): void {
     );
 
     test(
-      'no row that is read is newer than the checkpoint that comes with it',
+      'no row that is read is older than the checkpoint that comes with it, or newer than its upTo',
       on(async ({ store, second }) => {
         const keys = Array.from({ length: 30 }, (_, id) => ({ owner: 'alice', id: BigInt(id) }));
         const rowsAt = (position: number) => keys.map(({ id }) => row('alice', id, `${position}`));
@@ -186,9 +186,13 @@ export function readModelContract(open: OpenStore): void {
         };
         const reads = async () => {
           while (!done)
-            for (const { rows, checkpoint } of [await other.list('alice', undefined, 99), await other.get(keys)]) {
-              for (const read of rows)
-                if (read !== undefined) expect(Number(read.name)).toBeLessThanOrEqual(checkpoint);
+            for (const { rows, checkpoint, upTo } of [
+              await other.list('alice', undefined, 99),
+              await other.get(keys),
+            ]) {
+              const versions = rows.map((read) => Number(read!.name));
+              expect(Math.min(...versions)).toBeGreaterThanOrEqual(checkpoint);
+              expect(Math.max(...versions)).toBeLessThanOrEqual(upTo);
               await sleep(0);
             }
         };

@@ -6,8 +6,9 @@ import { prepareChanges } from './read-model/changes.ts';
 import { FIELD_COLUMNS, PLANT_COLUMNS } from './read-model/rows.ts';
 import { PLANTS_CHECKPOINT } from './schema.ts';
 
-/** The checkpoint of the read model, and `upTo`; see Standing. */
-export const SELECT_CHECKPOINT = `SELECT position, max(position, ifnull(up_to, 0)) FROM checkpoints WHERE name = ${PLANTS_CHECKPOINT}`;
+/** The checkpoint of the read model, `upTo`, and the generation; see Rows. */
+export const SELECT_CHECKPOINT = `SELECT position, max(position, ifnull(up_to, 0)), generation FROM checkpoints
+  WHERE name = ${PLANTS_CHECKPOINT}`;
 
 /** The last event: position, hash, bytes. */
 export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY position DESC LIMIT 1';
@@ -54,7 +55,6 @@ export const prepareLog = (db: DatabaseSync) => ({
   unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY +position`),
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
-  generation: prepareQuery(db, `SELECT generation FROM checkpoints WHERE name = ${PLANTS_CHECKPOINT}`),
   plant: prepareQuery(db, `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`),
   plants: prepareQuery(db, SELECT_PLANTS),
   logId: prepareQuery(db, 'SELECT id FROM log'),

@@ -31,7 +31,7 @@ import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
 import { applyChanges, hasRows, moveCheckpoint, removeRows } from './read-model/changes.ts';
 import { plantOf, plantsIn } from './read-model/rows.ts';
-import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
+import { SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
 import { checkObjects, checkSchema, ensureSchema, SCHEMA_VERSION, standInForDropped, versionOf } from './schema.ts';
 import { INSERT_EVENT, INSERT_KEY, prepareLog, prepareProjector } from './statements.ts';
@@ -249,17 +249,18 @@ class SqliteStore implements Store {
   }
 
   async checkpoint(): Promise<number> {
-    return checkpointOf(this.#log.checkpoint);
+    return standingOf(this.#log.checkpoint).checkpoint;
   }
 
   async generation(): Promise<number> {
-    return checkpointOf(this.#log.generation);
+    return standingOf(this.#log.checkpoint).generation;
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
-    const generation = checkpointOf(this.#log.generation);
+    const before = standingOf(this.#log.checkpoint);
     const rows = await this.#each(keys, ({ owner, id }) => plantOf(this.#log.plant, owner, id));
-    return { rows, ...standingOf(this.#log.checkpoint), generation };
+    const { upTo } = standingOf(this.#log.checkpoint);
+    return { rows, ...before, upTo };
   }
 
   /** What is found for each key, a few keys at a time. Each call is a lane: one of few keys waits for few of the rest. */
@@ -274,9 +275,10 @@ class SqliteStore implements Store {
 
   list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     return this.#reads.do(owner, () => {
-      const generation = checkpointOf(this.#log.generation);
+      const before = standingOf(this.#log.checkpoint);
       const { rows, whole } = firstRows(plantsIn(this.#log.plants, owner), after, limit);
-      return { rows, whole, ...standingOf(this.#log.checkpoint), generation };
+      const { upTo } = standingOf(this.#log.checkpoint);
+      return { rows, whole, ...before, upTo };
     });
   }
 

@@ -13,7 +13,6 @@ import {
   type Rows,
   type Selection,
   type Snapshot,
-  type Standing,
   type Store,
   type Unfinished,
 } from '../../../src/log/store.ts';
@@ -180,10 +179,10 @@ export class MemoryStore implements Store {
     });
   }
 
-  #standing(): Promise<Standing> {
-    return this.old('standing', ({ checkpoint, upTo }) => {
+  #standing(): Promise<Omit<Rows<never>, 'rows'>> {
+    return this.old('standing', ({ checkpoint, upTo, generation }) => {
       if (checkpoint === undefined) throw lostCheckpoint();
-      return { checkpoint, upTo: Math.max(checkpoint, upTo) };
+      return { checkpoint, upTo: Math.max(checkpoint, upTo), generation };
     });
   }
 
@@ -192,18 +191,19 @@ export class MemoryStore implements Store {
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
-    const generation = await this.old('get', (state) => state.generation);
+    const before = await this.#standing();
     const found: (Plant | undefined)[] = [];
     for (let from = 0; from < keys.length; from += this.#sizes.instant) {
       const some = keys.slice(from, from + this.#sizes.instant);
       const rows = await this.old('get', (state) => some.map(({ owner, id }) => state.rows.get(keyString(owner, id))));
       found.push(...rows.map((row) => row && plantFields(row)));
     }
-    return { rows: found, ...(await this.#standing()), generation };
+    const { upTo } = await this.#standing();
+    return { rows: found, ...before, upTo };
   }
 
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
-    const generation = await this.old('list', (state) => state.generation);
+    const before = await this.#standing();
     const most = Math.min(limit, this.#sizes.batch);
     const rows: PlantRow[] = [];
     let isOver = false;
@@ -213,7 +213,8 @@ export class MemoryStore implements Store {
       rows.push(...found.slice(0, wanted).map((row) => withId(row.id, row)));
       isOver = found.length <= wanted;
     }
-    return { rows, whole: isOver && rows.length < limit, ...(await this.#standing()), generation };
+    const { upTo } = await this.#standing();
+    return { rows, whole: isOver && rows.length < limit, ...before, upTo };
   }
 
   async mayRead(): Promise<void> {}

@@ -3,9 +3,9 @@ import {
   lostCheckpoint,
   type OwnedRow,
   type PlantRow,
+  type Rows,
   type Snapshot,
   SnapshotEndedError,
-  type Standing,
 } from '../../store.ts';
 import { tableBatches } from '../batches.ts';
 import { prepareQuery } from '../connection.ts';
@@ -77,16 +77,9 @@ export class SqliteSnapshot implements Snapshot {
 const numbersIn = (query: StatementSync): number[] =>
   ((query.get() as unknown as bigint[] | undefined) ?? []).map(Number);
 
-/** The first of these numbers: the checkpoint or the generation. Throws BrokenReadModelError when it is gone. */
-export function checkpointOf(query: StatementSync): number {
-  const [found] = numbersIn(query);
-  if (found === undefined) throw lostCheckpoint();
-  return found;
-}
-
 /** Where the read model stands, by a query for SELECT_CHECKPOINT. Throws BrokenReadModelError when it is gone. */
-export function standingOf(query: StatementSync): Standing {
-  const [checkpoint, upTo] = numbersIn(query);
-  if (checkpoint === undefined || upTo === undefined) throw lostCheckpoint();
-  return { checkpoint, upTo };
+export function standingOf(query: StatementSync): Omit<Rows<never>, 'rows'> {
+  const [checkpoint, upTo, generation] = numbersIn(query);
+  if (checkpoint === undefined || upTo === undefined || generation === undefined) throw lostCheckpoint();
+  return { checkpoint, upTo, generation };
 }
