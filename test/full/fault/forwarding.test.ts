@@ -81,8 +81,10 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     const adds = async (url: string) => {
       for (const send = client(url, token); !isOver; ) {
         const name = `${ids++}`;
-        const { status, text } = await send('POST', '/plants', { body: `{"id":${name},"name":"${name}"}` });
+        const { status, headers, text } = await send('POST', '/plants', { body: `{"id":${name},"name":"${name}"}` });
         expect(status, text).toBe(200);
+        // Its event has the id that it was sent with.
+        expect(headers).not.toHaveProperty('idempotency-replayed');
         names.push(name);
         expect((await send('DELETE', `/plants/${name}`)).status).toBe(204);
       }

@@ -106,6 +106,7 @@ export class CommandJudge {
     if (event === undefined || refuseReuse(command, event) !== undefined)
       throw wrong('the event there says something else');
     if (replayed === true) {
+      if (event.actor === command.actor) throw wrong('its own event counts as one of an earlier command');
       if (idempotencyString(event) !== idempotencyString(command)) throw wrong('the event there has another key');
       // A server that was deposed before the erasure does not know of it.
       if (position < sent.erasedAt && sent.erasedAt <= sent.fresh.from)

@@ -35,6 +35,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: `onlyAfter: Number.MAX_SAFE_INTEGER }`,
   },
   {
+    what: 'a forwarded command gets another event id',
+    file: 'log/commit/committer.ts',
+    from: `eventId: terms?.eventId ?? randomUUID(),`,
+    to: `eventId: randomUUID(),`,
+  },
+  {
     what: 'a command that was taken back is not in doubt',
     file: 'log/forward/forwarder.ts',
     from: `this.#commit(forwarded, doubt);`,
