@@ -62,6 +62,12 @@ export class ReverseProxy implements AsyncDisposable {
     return new ReverseProxy(port, program, ['-db', '-f', 'haproxy.cfg'], directory).#listening();
   }
 
+  /** Resolves once HAProxy has said that a server of both protocols is up again. */
+  async saysUp(name: string): Promise<void> {
+    const lines = ['rest', 'grpc'].map((of) => `Server ${of}/${name} is UP`);
+    while (!lines.every((line) => this.output.includes(line))) await once(this.#process.stderr!, 'data');
+  }
+
   async #listening(): Promise<ReverseProxy> {
     for (;;) {
       if (this.#process.exitCode !== null) throw new Error(`the proxy ended: ${this.output}`);

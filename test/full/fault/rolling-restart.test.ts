@@ -121,8 +121,8 @@ test.skipIf(mongodbUri === undefined || haproxy === undefined)(
       startService({ MONGODB_URI, DATA_DIR: directory, DRAIN_GRACE: '1', ...ports[index] });
     const services: Service[] = [];
     try {
-      for (const index of INSTANCES.keys()) services.push(await start(index));
-      await using _proxy = await ReverseProxy.haproxy(haproxy!, rest, balancer);
+      services.push(...(await Promise.all(INSTANCES.map((_, index) => start(index)))));
+      await using proxy = await ReverseProxy.haproxy(haproxy!, rest, balancer);
       const token = await services[0]!.token('alice');
       const tally: Tally = { done: 0, times: [], added: new Set(), failures: [] };
       const stop = new AbortController();
@@ -134,6 +134,7 @@ test.skipIf(mongodbUri === undefined || haproxy === undefined)(
       for (const [index, old] of services.entries()) {
         expect(await old.stop()).toBe(0);
         services[index] = await start(index);
+        await proxy.saysUp(INSTANCES[index]!);
       }
       stop.abort();
       await Promise.all(load);
