@@ -3,9 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
+import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
-import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
-import { Places } from '../../src/transport/admission/places.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 import { HttpConnection } from '../../src/transport/http/connection.ts';
@@ -289,10 +288,10 @@ describe('turns', () => {
 describe('places', () => {
   function scene(maximum: number) {
     let ended = 0;
-    const places = new Places(maximum, () => ended++);
+    const places = new Budget('http', maximum, () => ended++);
     const open = (caller: Caller) => {
       const connection = new TestConnection(caller);
-      places.enter(connection);
+      places.add(connection, 1);
       return connection;
     };
     return { places, open, ended: () => ended };
@@ -326,13 +325,12 @@ describe('places', () => {
     const { places, open } = scene(3);
     const [fresh, alice] = [new Caller(''), new Caller('alice')];
     const own = open(fresh);
-    places.move(own, alice);
-    own.caller = alice;
+    own.moveTo(alice);
     const strangers = [open(fresh), open(fresh)];
     open(fresh);
     expect([own.ended, ...endsOf(strangers)]).toEqual([0, 1, 0]);
-    places.leave(strangers[0]!);
-    places.leave(strangers[1]!);
+    places.remove(strangers[0]!);
+    places.remove(strangers[1]!);
     open(fresh);
     expect(endsOf(strangers)).toEqual([1, 0]);
   });
@@ -341,11 +339,10 @@ describe('places', () => {
 describe('held memory', () => {
   function scene(limit: number) {
     const ended: Connection[] = [];
-    const memory = new HeldMemory(limit, (connection) => ended.push(connection));
+    const memory = new Budget('memory', limit, (connection) => ended.push(connection));
     const hold = (caller: Caller, bytes: number) => {
       const connection = new TestConnection(caller);
-      memory.add(connection);
-      memory.set(connection, bytes);
+      memory.add(connection, bytes);
       return connection;
     };
     return { memory, ended, hold };
@@ -361,7 +358,7 @@ describe('held memory', () => {
     expect(ended).toEqual([largest]);
     expect([own, small, large, last].flat().map((connection) => connection.ended)).toEqual([0, 0, 0, 0, 0]);
     expect(largest.ended).toBe(1);
-    expect([memory.held, mallory.held, alice.held]).toEqual([750, 400, 350]);
+    expect([memory.taken, mallory.takes.memory, alice.takes.memory]).toEqual([750, 400, 350]);
   });
 
   test('goes on with the next caller when one holds nothing more', () => {
@@ -374,7 +371,7 @@ describe('held memory', () => {
     const others = Array.from({ length: 3 }, () => hold(new Caller('more'), 200));
     // 1,126 again with the second of them: without the fourth 883, and without the third 641.
     expect(ended).toEqual([all[0], all[3], all[2]]);
-    expect(memory.held).toBe(841);
+    expect(memory.taken).toBe(841);
     for (const connection of [all[1]!, ...others]) expect(connection.ended).toBe(0);
   });
 
@@ -385,18 +382,18 @@ describe('held memory', () => {
     expect(ended).toHaveLength(1);
     const [small, moved] = all.slice(-2);
     memory.set(small!, 10);
-    memory.move(moved!, alice);
+    moved!.moveTo(alice);
     for (let count = 0; count < 8; count++) hold(unknown, 100);
     expect(ended.length).toBeGreaterThan(5);
     expect([small!.ended, moved!.ended]).toEqual([0, 0]);
   });
 
   test('what a connection holds goes with it to another caller', () => {
-    const { memory, ended, hold } = scene(1_000);
+    const { ended, hold } = scene(1_000);
     const [unknown, alice] = [new Caller(''), new Caller('alice')];
     const connection = hold(unknown, 400);
-    memory.move(connection, alice);
-    expect([unknown.held, alice.held]).toEqual([0, 400]);
+    connection.moveTo(alice);
+    expect([unknown.takes.memory, alice.takes.memory]).toEqual([0, 400]);
     hold(unknown, 300);
     hold(unknown, 350);
     expect(ended).not.toContain(connection);
@@ -408,14 +405,14 @@ describe('held memory', () => {
     for (let count = 0; count < 1_001; count++) hold(mallory, 10);
     expect(ended.length).toBeGreaterThan(0);
     expect(ended.length).toBeLessThanOrEqual(30);
-    expect(memory.held).toBeLessThanOrEqual(10_000);
+    expect(memory.taken).toBeLessThanOrEqual(10_000);
   });
 
   test('a connection that was removed holds nothing', () => {
     const { memory, hold } = scene(1_000);
     const alice = new Caller('alice');
     memory.remove(hold(alice, 400));
-    expect([memory.held, alice.held]).toEqual([0, 0]);
+    expect([memory.taken, alice.takes.memory]).toEqual([0, 0]);
   });
 
   test('a connection that was ended and still counts what comes on it does no harm', () => {
@@ -425,9 +422,9 @@ describe('held memory', () => {
     const gone = all.filter(({ ended }) => ended > 0);
     expect(gone.length).toBeGreaterThan(0);
     for (const connection of gone) memory.set(connection, 5_000);
-    expect(memory.held).toBeLessThanOrEqual(1_000);
+    expect(memory.taken).toBeLessThanOrEqual(1_000);
     hold(mallory, 400);
-    expect(memory.held).toBeLessThanOrEqual(1_000);
+    expect(memory.taken).toBeLessThanOrEqual(1_000);
   });
 });
 
@@ -504,7 +501,7 @@ describe('an admission', () => {
         spend(0.25);
         return true;
       });
-      admission.memory.add(connection);
+      admission.opened(connection);
       turns.add(connection);
     };
     // A proxy has two connections for mallory, who sends much, and for alice, who also has connections of her own.
@@ -531,7 +528,7 @@ describe('an admission', () => {
   test('refuses what an owner sends beyond its rate, once the connection counts for it', () => {
     const { admission } = scene({ rateLimit: 1 });
     const connection = new TestConnection(admission.fresh.http);
-    admission.memory.add(connection);
+    admission.opened(connection);
     admission.verified(connection, 'alice');
     admission.verified(connection, 'bob');
     const again = () => admission.verified(connection, 'alice');
@@ -543,7 +540,7 @@ describe('an admission', () => {
     const { admission, shed } = scene({});
     expect(admission.late('grpc_web')).toBe(OVERLOADED);
     const connection = new TestConnection(admission.fresh.http);
-    admission.memory.add(connection);
+    admission.opened(connection);
     admission.memory.set(connection, 1_001);
     expect(connection.ended).toBe(1);
     expect(shed).toEqual(['grpc_web cpu', 'rest memory']);
@@ -553,18 +550,18 @@ describe('an admission', () => {
     const { admission } = scene({ requestMemory: 1_000_000 });
     const all = Array.from({ length: 3 }, () => new TestConnection(admission.fresh.http));
     for (const connection of all) {
-      admission.memory.add(connection);
+      admission.opened(connection);
       admission.begins(connection);
       admission.memory.set(connection, 100);
     }
-    expect(admission.unverified.held).toBe(300);
+    expect(admission.unverified.takes.memory).toBe(300);
     admission.verified(all[0]!, 'alice');
     admission.verified(all[1]!, 'alice');
     expect(all[0]!.caller).toBe(all[1]!.caller);
-    expect([admission.unverified.held, all[0]!.caller.held]).toEqual([100, 200]);
+    expect([admission.unverified.takes.memory, all[0]!.caller.takes.memory]).toEqual([100, 200]);
     // Another token on the same connection.
     admission.verified(all[1]!, 'bob');
     admission.begins(all[1]!);
-    expect([all[0]!.caller.held, all[1]!.caller.held, admission.held]).toEqual([100, 100, 300]);
+    expect([all[0]!.caller.takes.memory, all[1]!.caller.takes.memory, admission.held]).toEqual([100, 100, 300]);
   });
 });

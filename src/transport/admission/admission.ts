@@ -2,9 +2,8 @@ import { RateLimit } from '../../auth/rate-limit.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol, ShedReason } from '../../observe/request.ts';
 import { LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
+import { Budget } from './budget.ts';
 import { Caller, type Connection } from './connection.ts';
-import { HeldMemory } from './held-memory.ts';
-import { Places } from './places.ts';
 import { Turns } from './turns.ts';
 
 /** Bounds on the requests of all callers together. */
@@ -41,8 +40,8 @@ const SHARE = 4;
 export class Admission {
   readonly maxWait: number;
   readonly turns: Turns;
-  readonly memory: HeldMemory;
-  readonly #places: { readonly http: Places; readonly grpc: Places };
+  readonly memory: Budget;
+  readonly #places: { readonly http: Budget; readonly grpc: Budget };
   readonly #permits: Semaphore;
   readonly #rate: RateLimit | undefined;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
@@ -71,8 +70,9 @@ export class Admission {
     this.#shed = shed;
     this.maxWait = maxWait;
     this.turns = new Turns(maxWait, [this.fresh.http, this.fresh.grpc, this.probes]);
-    this.memory = new HeldMemory(requestMemory, ({ protocol }) => shed(protocol, 'memory'));
-    this.#places = { http: new Places(maxConnections, crowded), grpc: new Places(maxConnections, crowded) };
+    this.memory = new Budget('memory', requestMemory, ({ protocol }) => shed(protocol, 'memory'));
+    const places = (port: 'http' | 'grpc') => new Budget(port, maxConnections, crowded);
+    this.#places = { http: places('http'), grpc: places('grpc') };
     const share = Math.ceil(maxInFlight / SHARE);
     this.#permits = new Semaphore({ permits: maxInFlight, share, maxWait, maxWaiting: Infinity });
     this.#rate = rateLimit === undefined ? undefined : new RateLimit(rateLimit);
@@ -85,7 +85,7 @@ export class Admission {
 
   /** Bytes that requests hold on their way. */
   get held(): number {
-    return this.memory.held;
+    return this.memory.taken;
   }
 
   /** Connections that wait for their turn, and requests that wait for a permit. */
@@ -95,33 +95,32 @@ export class Admission {
 
   /** A connection is open. May end it, or another one. Call `closed` once it is closed. */
   opened(connection: Connection): void {
-    this.memory.add(connection);
-    this.#placesOf(connection).enter(connection);
+    this.memory.add(connection, 0);
+    this.#placesOf(connection).add(connection, 1);
   }
 
   /** A connection is closed: what it holds counts no more, and it waits for no turn. Until its turn, it would be kept. */
   closed(connection: Connection): void {
-    this.#placesOf(connection).leave(connection);
+    this.#placesOf(connection).remove(connection);
     this.memory.remove(connection);
     this.turns.remove(connection);
   }
 
   /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
-    if (connection.caller.owner !== owner) this.#move(connection, this.#callers.of(owner));
+    if (connection.caller.owner !== owner) connection.moveTo(this.#callers.of(owner));
     this.#rate?.take(owner);
   }
 
   /** A connection is another instance's: nobody else's connections count with it. */
   trusted(connection: Connection): void {
-    if (connection.caller !== this.#instances) this.#move(connection, this.#instances);
+    if (connection.caller !== this.#instances) connection.moveTo(this.#instances);
   }
 
   /** A request begins on a connection. `isProbe`: it asks for the health of the instance. */
   begins(connection: Connection, isProbe = false): void {
     const { caller } = connection;
-    if (caller.owner === '' && caller !== this.unverified)
-      this.#move(connection, isProbe ? this.probes : this.unverified);
+    if (caller.owner === '' && caller !== this.unverified) connection.moveTo(isProbe ? this.probes : this.unverified);
   }
 
   /** The error of a request that has waited too long for its turn. */
@@ -136,13 +135,8 @@ export class Admission {
     return permit instanceof Promise ? permit.catch((error) => this.#refuse(error, protocol)) : permit;
   }
 
-  #placesOf({ protocol }: Connection): Places {
+  #placesOf({ protocol }: Connection): Budget {
     return protocol === 'grpc' ? this.#places.grpc : this.#places.http;
-  }
-
-  #move(connection: Connection, caller: Caller): void {
-    this.#placesOf(connection).move(connection, caller);
-    this.memory.move(connection, caller);
   }
 
   #refuse(error: PlantStoreError, protocol: Protocol): never {

@@ -1,5 +1,15 @@
 import type { Protocol } from '../../observe/request.ts';
 
+const KINDS = ['memory', 'http', 'grpc'] as const;
+
+/** What connections take and budgets bound: bytes of memory for requests, and places at the port of each protocol. */
+export type Kind = (typeof KINDS)[number];
+
+/** So much of each kind. */
+type Takes = Record<Kind, number>;
+
+const nothing = (): Takes => ({ memory: 0, http: 0, grpc: 0 });
+
 /**
  * A connection of any protocol, as the admission sees it: it has work that waits for its turn, and it holds memory. Both
  * count for the caller whose token was verified on it last.
@@ -8,14 +18,23 @@ export abstract class Connection {
   /** The protocol under which its refusals are counted. */
   abstract readonly protocol: Protocol;
   caller: Caller;
-  /** Bytes of requests that it holds, by the admission's count. */
-  held = 0;
+  /** What it takes, by the admission's count. */
+  readonly takes = nothing();
   /** When its work began to wait, by the clock of Turns. */
   since = 0;
   /** The caller in whose queue it waits for its turn. Undefined: it does not wait. */
   waitsAs: Caller | undefined;
 
   constructor(caller: Caller) {
+    this.caller = caller;
+  }
+
+  /** From now on, what it takes counts for this caller. */
+  moveTo(caller: Caller): void {
+    for (const kind of KINDS) {
+      this.caller.takes[kind] -= this.takes[kind];
+      caller.takes[kind] += this.takes[kind];
+    }
     this.caller = caller;
   }
 
@@ -36,8 +55,8 @@ export abstract class Connection {
 export class Caller {
   /** The owner. Empty for callers without a verified token: no owner has an empty name. */
   readonly owner: string;
-  /** Bytes that its connections hold. */
-  held = 0;
+  /** What its connections take. */
+  readonly takes = nothing();
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;
   /** Its connections that wait for their turn, in order of arrival. */
