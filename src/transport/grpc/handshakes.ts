@@ -15,12 +15,22 @@ const MOST_NEXT = 8;
 const SLICE = 2;
 /** Milliseconds that count in a turn for a handshake that begins: its signature is made later. */
 const SIGNATURE = 1;
-/** The head of a record (RFC 8446, section 5.1), where its length stands in it, and the longest record. */
+/** The first byte of a TLS connection (RFC 8446, section 5.1). No HTTP/2 connection begins with it. */
+const FIRST = 22;
+/** The head of a record, where its length stands in it, and the longest record. */
 const HEAD = 5;
 const LENGTH = 3;
 const MAX_RECORD = HEAD + 16 * 1024;
 /** What TLS takes in memory from the begin of a handshake on, outside of V8's heap. */
 export const HANDSHAKE_HELD = 64 * 1024;
+
+/** Who gets connections. */
+export interface Handlers {
+  /** Gets each connection that speaks TLS. */
+  readonly agreed: (socket: Socket) => void;
+  /** Gets each connection in plaintext, with what was read of it put back. Undefined: they end. */
+  readonly plain: ((socket: Socket) => void) | undefined;
+}
 
 /**
  * A TLS server that listens nowhere: it agrees on TLS with clients on sockets that others have accepted. A handshake
@@ -32,6 +42,7 @@ export class Handshakes {
   readonly server: TlsServer;
   readonly #admission: Admission;
   readonly #milliseconds: number;
+  readonly #plain: (socket: Socket) => void;
   /** All that have not ended, by the name of their connection. */
   readonly #byName = new Map<string, Handshake>();
   /**
@@ -46,10 +57,11 @@ export class Handshakes {
   readonly #read = new Set<Handshake>();
   #slice: NodeJS.Timeout | undefined;
 
-  /** `milliseconds`: for a handshake, its wait included. `agreed` is called with each connection that speaks TLS. */
-  constructor(options: TlsOptions, milliseconds: number, admission: Admission, agreed: (socket: Socket) => void) {
+  /** `milliseconds`: for a handshake, its wait included, and for the first byte of any connection. */
+  constructor(options: TlsOptions, milliseconds: number, admission: Admission, { agreed, plain }: Handlers) {
     this.#admission = admission;
     this.#milliseconds = milliseconds;
+    this.#plain = plain ?? ((socket) => socket.destroy());
     this.server = createServer({ ...options, handshakeTimeout: milliseconds, ALPNProtocols: ['h2'] }, (socket) => {
       this.#byName.get(nameOf(socket))?.over();
       agreed(socket);
@@ -58,7 +70,7 @@ export class Handshakes {
     this.server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
-  /** Agrees on TLS on a socket, whatever was read of it and put back. */
+  /** Agrees on TLS on a socket that was accepted, or passes it on, by its first byte. */
   add(socket: Socket): void {
     const name = nameOf(socket);
     const handshake = new Handshake(socket, this.#admission);
@@ -72,6 +84,10 @@ export class Handshakes {
       this.#forget(handshake);
       this.#next();
     };
+    handshake.plain = () => {
+      handshake.over();
+      this.#plain(socket);
+    };
     handshake.whole = () => {
       this.#whole.push(handshake);
       this.#next();
@@ -83,7 +99,6 @@ export class Handshakes {
     };
     socket.once('close', () => handshake.over());
     this.#byName.set(name, handshake);
-    handshake.receive();
   }
 
   #forget(handshake: Handshake): void {
@@ -124,9 +139,11 @@ export class Handshakes {
   }
 }
 
-/** A connection that does not speak TLS yet. */
+/** A connection of which it is not known yet what it speaks, or that does not speak TLS yet. */
 class Handshake extends Connection {
   readonly protocol = 'grpc';
+  /** It does not begin as TLS does. */
+  plain: () => void = () => {};
   /** Its client's first record is there. */
   whole: () => void = () => {};
   /** It is its turn. */
@@ -143,13 +160,20 @@ class Handshake extends Connection {
     this.#socket = socket;
     this.#admission = admission;
     admission.opened(this);
-    socket.on('readable', this.receive);
+    // 'close' follows an error.
+    socket.on('error', () => {}).on('readable', this.#receive);
   }
 
   /** Reads until it begins: so it hears when its client leaves, and nothing is begun for whoever has left. */
-  readonly receive = (): void => {
+  readonly #receive = (): void => {
     const more: Buffer | null = this.#socket.read();
-    if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more]);
+    if (more === null) return;
+    this.#bytes = Buffer.concat([this.#bytes, more]);
+    if (this.#bytes[0] !== FIRST) {
+      this.#putBack();
+      this.plain();
+      return;
+    }
     const { length } = this.#bytes;
     if (length > MAX_RECORD) {
       this.#socket.destroy();
@@ -164,7 +188,7 @@ class Handshake extends Connection {
   override work(): boolean {
     const socket = this.#socket;
     if (socket.destroyed) return false;
-    socket.off('readable', this.receive).unshift(this.#bytes);
+    this.#putBack();
     stopReading(socket);
     this.#admission.memory.set(this, HANDSHAKE_HELD);
     // It may have been ended to make room.
@@ -172,6 +196,10 @@ class Handshake extends Connection {
     this.#admission.turns.follows(SIGNATURE);
     this.begin();
     return false;
+  }
+
+  #putBack(): void {
+    this.#socket.off('readable', this.#receive).unshift(this.#bytes);
   }
 
   /** Reads what its client sends. */
