@@ -34,8 +34,12 @@ export async function listenWide(
     await listen({ host, port });
     return;
   }
-  if (port > 0) await claim(host, port);
-  await listen({ host, port, reusePort: true });
+  const claim = port > 0 ? await claimed(host, port) : undefined;
+  try {
+    await listen({ host, port, reusePort: true });
+  } finally {
+    claim?.close();
+  }
   const { address, port: taken } = server.address() as AddressInfo;
   const opened: Server[] = [];
   others.set(server, opened);
@@ -57,12 +61,28 @@ export function reportCrowd(maximum: number, logger: Pick<Logger, 'warn'>): () =
   };
 }
 
-/** Rejects if somebody listens there already: two services that share their port would both seem to start. */
-async function claim(host: string, port: number): Promise<void> {
-  const probe = createServer().listen({ host, port });
-  await once(probe, 'listening');
-  probe.close();
-  await once(probe, 'close');
+/**
+ * Rejects if somebody listens there already, or begins to: two services that share their port would both seem to start.
+ * What it resolves with keeps others from the port until it is closed: a name, which ends with its process.
+ */
+async function claimed(host: string, port: number): Promise<Server> {
+  const name = createServer().listen(`\0plantstore ${host}:${port}`);
+  try {
+    await once(name, 'listening');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw Object.assign(new Error(`${code}: another service begins to listen there`, { cause }), { code, port });
+  }
+  try {
+    const probe = createServer().listen({ host, port });
+    await once(probe, 'listening');
+    probe.close();
+    await once(probe, 'close');
+  } catch (error) {
+    name.close();
+    throw error;
+  }
+  return name;
 }
 
 async function listenFor(server: Server, host: string, port: number): Promise<Server> {

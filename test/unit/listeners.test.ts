@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { closeOthers, listenWide } from '../../src/transport/listeners.ts';
+import { freePort } from '../support/free-port.ts';
 
 const MANY = 64;
 
@@ -53,6 +54,26 @@ test('a port on which another listens with as many is taken', async () => {
   const [, port] = await listening();
   await expect(listening(port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });
+
+test.runIf(process.platform === 'linux')(
+  'of two that begin to listen on a port at one instant, one is refused',
+  async () => {
+    const port = await freePort();
+    const server = createServer();
+    let other: unknown;
+    await listenWide(server, { host: '127.0.0.1', port }, async (options) => {
+      other = await listening(port).catch((error) => error);
+      await once(server.listen(options), 'listening');
+    });
+    onTestFinished(() => {
+      server.close();
+      void closeOthers(server);
+    });
+    expect(other).toMatchObject({ code: 'EADDRINUSE', port });
+    // Who comes later meets the listeners.
+    await expect(listening(port)).rejects.toMatchObject({ code: 'EADDRINUSE', syscall: 'listen' });
+  },
+);
 
 test('connections of all listeners are awaited at the end', async () => {
   const [server, port] = await listening();
