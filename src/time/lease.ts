@@ -2,7 +2,7 @@ import { monotonic } from './host.ts';
 import { pause, withTimeout } from './pause.ts';
 
 /** Milliseconds that a lease lasts. Then another instance can take it. */
-const DURATION = 3_000;
+export const DURATION = 3_000;
 /** Milliseconds between two attempts to take or renew one. */
 export const RENEWAL = 1_000;
 

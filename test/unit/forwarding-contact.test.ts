@@ -1,7 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openLog } from '../../src/log/log.ts';
 import { addressOf, leafCertificate, selfSigned } from '../../src/transport/forward/contact.ts';
+import { openSqliteStore } from '../store/open-sqlite.ts';
+import { override } from '../support/faulty-store.ts';
 
 test.each([
   ['127.0.0.1:50051', '127.0.0.1:50051'],
@@ -25,4 +28,41 @@ test('a certificate that an instance makes is of its own new key, for all times'
   expect(certificate.verify(certificate.publicKey)).toBe(true);
   expect([certificate.validFromDate.getUTCFullYear(), certificate.validToDate.getUTCFullYear()]).toEqual([1970, 9999]);
   expect(leafCertificate(made)).toBe(made.certificate.toString().trim());
+});
+
+test('a writer that cannot be reached is told of once it has renewed its lease since, and one that has died is not', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  let writer = { holder: 'killed', address: 'a:1', secret: '' };
+  let attempts = 0;
+  const told: string[] = [];
+  const led = override(store, { lease: async () => false, leaseholder: async () => writer });
+  const log = await openLog(led, { onFault: () => {} });
+  onTestFinished(async () => {
+    await log.close();
+    await cleanup();
+  });
+  log.join({
+    ...{ contact: () => ({ address: 'this' }), onFault: () => {} },
+    onReachable: (address) => told.push(address),
+    openLink: (_writer, listener) => {
+      setImmediate(() => listener.ended(new Error(`attempt ${++attempts}`)));
+      return { send: () => true, finish: () => {}, close: () => {} };
+    },
+  });
+  const now = performance.now.bind(performance);
+  let passed = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + passed);
+  onTestFinished(() => clock.mockRestore());
+  const triedTwice = async () => {
+    const before = attempts;
+    await expect.poll(() => attempts).toBeGreaterThan(before + 1);
+  };
+  await triedTwice();
+  expect(told).toEqual([]);
+  passed += 3_001;
+  writer = { ...writer, holder: 'unreachable' };
+  await triedTwice();
+  expect(told).toEqual([]);
+  passed += 3_001;
+  await expect.poll(() => told).toContain('a:1');
 });

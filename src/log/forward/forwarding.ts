@@ -1,7 +1,7 @@
 import type { Command } from '../../domain/decider.ts';
 import { Backoff } from '../../time/backoff.ts';
 import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
-import { Lease, RENEWAL } from '../../time/lease.ts';
+import { DURATION, Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
 import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
@@ -31,7 +31,8 @@ export interface ForwardingOptions {
   /** Wraps the submission of other instances' commands, for example in traces. */
   readonly traced?: ((submit: Submit) => Submit) | undefined;
   /**
-   * Called when the writer at an address becomes unreachable (with the fault) and when it is reachable again (without).
+   * Called whenever the writer at an address cannot be reached though it lives (with the fault), and whenever it is
+   * reached (without).
    */
   readonly onReachable: (writer: string, fault: unknown) => void;
   /** Called with every internal fault of another instance's command. The caller does not get its details. */
@@ -65,6 +66,8 @@ export class Forwarding {
   readonly #handOn = new AbortController();
   readonly #running: Promise<void>;
   #current: Forwarder | undefined;
+  /** The writer that could not be reached last, and when that began, by the monotonic clock. */
+  #unreached = { holder: '', since: 0 };
   /** Set while this instance has the lease, as far as it knows. */
   #reign: Promise<void> | undefined;
 
@@ -153,12 +156,16 @@ export class Forwarding {
         return;
       }
     }
+    const asked = monotonic();
     const writer = await store.leaseholder(WRITER);
     if (writer === undefined || writer.holder === this.#holder) return pause(PAUSE, this.#stop.signal);
     try {
       await this.#follow(writer);
     } catch (fault) {
-      onReachable(writer.address, fault);
+      const { holder, address } = writer;
+      if (this.#unreached.holder !== holder) this.#unreached = { holder, since: monotonic() };
+      // The lease of a writer that has died or is frozen would have ended: this one has renewed it.
+      else if (asked > this.#unreached.since + DURATION) onReachable(address, fault);
       throw fault;
     }
   }
@@ -184,6 +191,7 @@ export class Forwarding {
     void forwarder.closed.then(() => this.#forwarders.delete(forwarder));
     await forwarder.opened;
     onReachable(writer.address, undefined);
+    this.#unreached = { holder: '', since: 0 };
     this.#current = forwarder;
     const over = new AbortController();
     await Promise.race([forwarder.ended, pause(LINK_AGE, AbortSignal.any([this.#stop.signal, over.signal]))]);
