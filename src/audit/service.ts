@@ -40,6 +40,7 @@ import {
   progressMessage,
   verdictMessage,
 } from './messages.ts';
+import { eventsOfOwner } from './steady.ts';
 import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
@@ -148,7 +149,7 @@ function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
 }
 
 async function* getHistory(store: Store, owner: string, id: bigint) {
-  for await (const events of store.read(0, { owner, id }))
+  for await (const events of eventsOfOwner(store, { owner, id }))
     for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
 }
 

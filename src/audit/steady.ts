@@ -121,6 +121,30 @@ export class SteadyView {
 }
 
 /**
+ * The events of one owner, or of one plant of the owner, that have their contents. Of an erasure that had begun before, all
+ * are left out that it removes. Rejects at the end with ErasedMeanwhileError when one that began later may have removed some.
+ */
+export async function* eventsOfOwner(
+  store: Store,
+  only: { readonly owner: string; readonly id?: bigint; readonly to?: number },
+): AsyncGenerator<readonly LoggedEvent[]> {
+  const view = await SteadyView.open(store, { isWhole: false });
+  let first: number | undefined;
+  for await (const events of store.read(0, only)) {
+    const left = view.take(events).filter(({ event }) => event !== undefined);
+    first ??= left[0]?.position;
+    if (left.length > 0) yield left;
+  }
+  // What is found next is no older.
+  await store.head();
+  const unfinished = await store.unfinished();
+  const isGoingOn = unfinished.some(({ position, erases }) => erases.owner === only.owner && view.isLater(position));
+  // One that is complete by now has removed the first, too.
+  const isOver = first !== undefined && (await eventAt(store, first))?.event === undefined;
+  if (isGoingOn || isOver) throw new ErasedMeanwhileError();
+}
+
+/**
  * The events after a position up to the log's end, such that an import accepts them: where one is erased, they go on
  * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read, and with
  * BrokenChainError when an event is missing, or the erasure that an event without content names.

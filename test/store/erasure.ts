@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
-import { exportedEvents } from '../../src/audit/steady.ts';
+import { eventsOfOwner, exportedEvents } from '../../src/audit/steady.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
 import { type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import type { Store } from '../../src/log/store.ts';
+import type { Selection, Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
@@ -261,6 +261,38 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         // Again there is nothing to do, and nothing is appended.
         expect(await erased(opened.store)).toEqual({ position: undefined, events: 0, key: undefined });
         expect((await opened.store.head()).position).toBe(outcome.position);
+      }),
+    );
+
+    test(
+      'who reads the events of an owner while an erasure begins and ends never takes the first of them for all',
+      on(async ({ store }) => {
+        const history = async (from: Store) => {
+          const positions: number[] = [];
+          for await (const events of eventsOfOwner(from, { owner: OWNER, id: 1n }))
+            positions.push(...events.map(({ position }) => position));
+          return positions;
+        };
+        /** A store on which the owner is erased once when the events up to a position were read. */
+        const erasing = (half: number) => {
+          let isErased = false;
+          async function* inHalves(after: number, only: Selection) {
+            yield* store.read(after, { ...only, to: half });
+            if (!isErased) await erased(store);
+            isErased = true;
+            yield* store.read(half, only);
+          }
+          const read: Store['read'] = (after, only = {}) =>
+            only.owner === OWNER && only.erasures === undefined ? inHalves(after, only) : store.read(after, only);
+          return override(store, { read });
+        };
+        await append(store, added(OWNER, 1n), added('bob', 1n), deleted(OWNER, 1n));
+        const { plants } = await plantsAsOf(erasing(2), { position: 3 }, OWNER);
+        for await (const rows of plants) expect(rows).toEqual([]);
+        expect(await history(store)).toEqual([]);
+        await append(store, added(OWNER, 1n), deleted(OWNER, 1n));
+        expect(await history(store)).toEqual([5, 6]);
+        await expect(history(erasing(5))).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
       }),
     );
 

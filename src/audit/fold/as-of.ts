@@ -1,8 +1,9 @@
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
-import { ErasedMeanwhileError, SteadyView, steadily } from '../steady.ts';
+import { eventsOfOwner, SteadyView, steadily } from '../steady.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
@@ -31,17 +32,14 @@ async function* foldUpTo(
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   using fold = new Fold();
-  const view = await SteadyView.open(store, { isWhole: owner === undefined });
-  // Of the events of one owner, nobody can tell that one is missing.
-  const events = owner === undefined ? intactRange(store, 0, position) : store.read(0, { to: position, owner });
-  for await (const batch of events) await fold.apply(view.take(batch));
-  // Events that lost their contents while one owner's were read were not among them.
-  if (
-    owner !== undefined &&
-    (await store.unfinished()).some(({ position, erases }) => erases.owner === owner && view.isLater(position))
-  )
-    throw new ErasedMeanwhileError();
+  const events = owner === undefined ? steadyEvents(store, position) : eventsOfOwner(store, { to: position, owner });
+  for await (const batch of events) await fold.apply(batch);
   yield* fold.rows();
+}
+
+async function* steadyEvents(store: Store, to: number): AsyncGenerator<readonly LoggedEvent[]> {
+  const view = await SteadyView.open(store);
+  for await (const batch of intactRange(store, 0, to)) yield view.take(batch);
 }
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {

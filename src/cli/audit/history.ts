@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { type Moment, plantsAsOf } from '../../audit/fold/as-of.ts';
 import { plantJson } from '../../audit/formats/event-json.ts';
+import { eventsOfOwner } from '../../audit/steady.ts';
 import type { Store } from '../../log/store.ts';
 import { moment, plantId } from '../arguments.ts';
 import { write } from '../output.ts';
@@ -35,7 +36,7 @@ Example:
 
 async function* lines(store: Store, owner: string, id: bigint, onFound: () => void): AsyncGenerator<string> {
   const { FORMATS } = await import('../../audit/formats/formats.ts');
-  for await (const events of store.read(0, { owner, id })) {
+  for await (const events of eventsOfOwner(store, { owner, id })) {
     onFound();
     yield FORMATS.ndjson.encode(events);
   }
