@@ -9,7 +9,7 @@ export interface Projection {
   /** The last events of the log, if the caller has them. They are not read again. */
   readonly written?: readonly LoggedEvent[];
   /** What the events of a step change. */
-  readonly changes?: (step: readonly LoggedEvent[]) => Changes | Promise<Changes>;
+  readonly changes?: (step: readonly LoggedEvent[]) => Changes;
 }
 
 /** Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. */
@@ -24,7 +24,7 @@ export async function project(store: Store, known: Projection = {}): Promise<num
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await removeRows(store, step)) || !(await store.advance(from, to, await changes(step), nodes)))
+      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changes(step), nodes)))
         return project(store, { changes });
       from = to;
     }

@@ -1,7 +1,6 @@
-import { keyOf } from '../domain/events.ts';
-import { keyString, type PlantKey } from '../domain/plant.ts';
+import { keyString } from '../domain/plant.ts';
 import { headAfterIntact } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
@@ -57,7 +56,7 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   const { position } = await store.head();
   for await (const _ of log.foldTo(Math.max(position, log.position))) await lease.has();
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
-  const end = await project(store, { changes: (step) => fittingChanges(store, step) });
+  const end = await project(store, { changes: fittingChanges });
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
   yield { position: end, end };
@@ -65,20 +64,12 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
 
 /**
  * What a step of events changes in rows that are right. Not every event fits them: one that was decided on wrong rows,
- * before they were repaired, may add a plant that is there, or delete one that is not.
+ * before they were repaired, may add a plant that is there.
  */
-async function fittingChanges(store: Store, step: readonly LoggedEvent[]): Promise<Changes> {
+function fittingChanges(step: readonly LoggedEvent[]): Changes {
   const changes = changesOf(step);
-  const keys = keysIn(step);
-  if (keys.length === 0) return changes;
-  const { rows } = await store.get(keys);
-  return { ...changes, deletes: keys.filter((_, index) => rows[index] !== undefined), absent: [] };
-}
-
-/** The keys of all plants that events are about. */
-function keysIn(events: readonly LoggedEvent[]): PlantKey[] {
-  const keys = events.map(plantEventOf).flatMap((event) => (event === undefined ? [] : [keyOf(event)]));
-  return [...new Map(keys.map((key) => [keyString(key.owner, key.id), key])).values()];
+  const deletes = new Map([...changes.deletes, ...changes.inserts].map((key) => [keyString(key.owner, key.id), key]));
+  return { ...changes, deletes: [...deletes.values()] };
 }
 
 function leaseOf(store: Store): Lease {

@@ -42,12 +42,10 @@ export interface FirstRows<Row> extends Rows<Row> {
 
 /** The changes of one step to the read model. No key is in one list twice. Deletes come first. */
 export interface Changes {
-  /** Keys that have a row before the step. */
+  /** Keys whose rows go, where there are any. */
   readonly deletes: PlantKey[];
-  /** Rows that exist after the step. A key may be in deletes too: its row is replaced. */
+  /** Rows that exist after the step. A key that is not in deletes has no row before it. */
   readonly inserts: OwnedRow[];
-  /** Keys that have a row neither before the step nor after it. In no other list. */
-  readonly absent?: readonly PlantKey[];
   /** The owner whom the step's event erases: no row of theirs may be left; see `removeRows`. */
   readonly erased?: string | undefined;
 }

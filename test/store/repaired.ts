@@ -404,8 +404,7 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       const wrong = [added('alice', 7n), deleted('alice', 7n)];
       await repair(opened.store);
       await append(opened.store, ...wrong);
-      await expect(project(opened.store)).rejects.toThrow('has a plant that is to be added');
-      await repair(opened.store);
+      await project(opened.store);
       expect((await opened.store.get([{ owner: 'alice', id: 7n }])).rows).toEqual([undefined]);
       expect((await verdictOf(opened.store)).places).toEqual({ decisions: EVENTS + 1 });
       await opened.cleanup();

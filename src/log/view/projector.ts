@@ -53,26 +53,23 @@ export async function removeRows(
 }
 
 /**
- * Folds events into one step of the read model. A key's last event alone decides its row. A key's first event shows
- * whether it had a row before: an added plant had none, also if it is deleted again; a deleted plant had one.
+ * Folds events into one step of the read model. A key's last event alone decides its row. A plant that the step deletes
+ * has no row of before, whatever there was; one that it only adds must have had none.
  */
 export function changesOf(events: readonly LoggedEvent[]): Changes {
-  const last = new Map<string, OwnedRow | undefined>();
-  const deletes: PlantKey[] = [];
-  const added = new Map<string, PlantKey>();
-  for (const logged of events) {
-    const event = plantEventOf(logged);
+  const deletes = new Map<string, PlantKey>();
+  const inserts = new Map<string, OwnedRow>();
+  for (const event of events.map(plantEventOf)) {
     if (event === undefined) continue;
     const key = keyString(event.owner, event.plantId);
-    if (event.type === 'PlantDeleted' && !last.has(key)) deletes.push(keyOf(event));
-    if (event.type === 'PlantAdded' && !last.has(key)) added.set(key, keyOf(event));
-    const row = event.type === 'PlantAdded' ? withKey(keyOf(event), event) : undefined;
-    last.set(key, row);
+    if (event.type === 'PlantAdded') inserts.set(key, withKey(keyOf(event), event));
+    else {
+      inserts.delete(key);
+      deletes.set(key, keyOf(event));
+    }
   }
-  const inserts = [...last.values()].filter((row) => row !== undefined);
-  const absent = [...added].flatMap(([key, plant]) => (last.get(key) === undefined ? [plant] : []));
   // An erasure has a step of its own.
-  return { deletes, inserts, absent, erased: events[0]?.erases?.owner };
+  return { deletes: [...deletes.values()], inserts: [...inserts.values()], erased: events[0]?.erases?.owner };
 }
 
 /**

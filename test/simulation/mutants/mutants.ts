@@ -192,10 +192,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: `if ((await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
   },
   {
-    what: 'the projector deletes rows that its step has added',
+    what: 'the projector adds rows that its step has deleted',
     file: 'log/view/projector.ts',
-    from: `event.type === 'PlantDeleted' && !last.has(key)`,
-    to: `event.type === 'PlantDeleted'`,
+    from: `      inserts.delete(key);`,
+    to: ``,
   },
   {
     what: 'a watch gets events that its state has already',
@@ -255,14 +255,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a repair leaves the read model where it stood',
     file: 'audit/repair.ts',
-    from: `const end = await project(store, { changes: (step) => fittingChanges(store, step) });`,
+    from: `const end = await project(store, { changes: fittingChanges });`,
     to: `const end = log.position;`,
   },
   {
     what: 'a repair takes it that every event fits the rows that it has made right',
     file: 'audit/repair.ts',
-    from: `deletes: keys.filter((_, index) => rows[index] !== undefined), absent: []`,
-    to: ``,
+    from: `{ ...changes, deletes: [...deletes.values()] }`,
+    to: `changes`,
   },
   {
     what: 'an instance does not hear that rows were repaired',

@@ -67,18 +67,14 @@ export function indexAfter(events: readonly LoggedEvent[], position: number): nu
 }
 
 /** The rows after changes. Throws BrokenReadModelError when the changes do not fit. */
-export function changedRows(rows: StoredRows, { deletes, inserts, absent = [] }: Changes): StoredRows {
+export function changedRows(rows: StoredRows, { deletes, inserts }: Changes): StoredRows {
   const changed = new Map(rows);
-  for (const { owner, id } of deletes)
-    if (!changed.delete(keyString(owner, id)))
-      throw new BrokenReadModelError('the read model lacks a plant that is to be deleted');
+  for (const { owner, id } of deletes) changed.delete(keyString(owner, id));
   for (const row of inserts) {
     const key = keyString(row.owner, row.id);
     if (changed.has(key)) throw new BrokenReadModelError('the read model has a plant that is to be added');
     changed.set(key, row);
   }
-  if (absent.some(({ owner, id }) => changed.has(keyString(owner, id))))
-    throw new BrokenReadModelError('the read model has a plant that is to be added');
   return changed;
 }
 

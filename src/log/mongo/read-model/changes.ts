@@ -90,25 +90,18 @@ export async function hasRows({ plants }: Parts, session: ClientSession, owner: 
 export async function applyChanges(
   { plants, tree }: Parts,
   session: ClientSession,
-  { deletes, inserts, absent = [] }: Changes,
+  { deletes, inserts }: Changes,
   { first, hashes }: Nodes,
 ): Promise<void> {
-  for (const keys of slices(deletes, DELETE_LIMIT)) {
-    const { deletedCount } = await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
-    if (deletedCount !== keys.length)
-      throw new BrokenReadModelError(
-        `the read model has ${deletedCount} of ${keys.length} plants that are to be deleted`,
-      );
-  }
+  for (const keys of slices(deletes, DELETE_LIMIT))
+    await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
   if (inserts.length > 0)
     try {
       await within(plants.insertMany(inserts.map(toPlantDocument), { session }));
     } catch (error) {
       if (!hasCode(error, CODE.duplicateKey)) throw error;
-      throw surplus();
+      throw new BrokenReadModelError('the read model has a plant that is to be added');
     }
-  for (const keys of slices(absent, DELETE_LIMIT))
-    if ((await within(plants.findOne({ _id: { $in: keys.map(toPlantId) } }, { session }))) !== null) throw surplus();
   if (hashes.length === 0) return;
   const replaced = hashes.map((hash, at) => ({
     replaceOne: {
@@ -119,7 +112,5 @@ export async function applyChanges(
   }));
   await within(tree.bulkWrite(replaced, { session }));
 }
-
-const surplus = () => new BrokenReadModelError('the read model has a plant that is to be added');
 
 const within = <T>(call: Promise<T>): Promise<T> => withCallLimit(call, WITHIN_TRANSACTION);

@@ -19,7 +19,6 @@ export const prepareChanges = (db: DatabaseSync) => ({
   removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
     AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
   hasRows: db.prepare('SELECT 1 FROM plants WHERE owner = ? LIMIT 1'),
-  hasRow: db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?'),
   remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
   insert: db.prepare(`
     INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
@@ -58,17 +57,10 @@ export const hasRows = ({ hasRows: find }: Statements, owner: string | undefined
   owner !== undefined && find.get(owner) !== undefined;
 
 /** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */
-export function applyChanges(
-  { hasRow, remove, insert, node }: Statements,
-  { deletes, inserts, absent = [] }: Changes,
-  nodes: Nodes,
-): void {
-  for (const { owner, id } of deletes)
-    if (remove.run(owner, id).changes === 0)
-      throw new BrokenReadModelError('the read model lacks a plant that is to be deleted');
-  for (const row of inserts) if (insert.run(row.owner, row.id, ...textsOf(row)).changes === 0) throw surplus();
-  for (const { owner, id } of absent) if (hasRow.get(owner, id) !== undefined) throw surplus();
+export function applyChanges({ remove, insert, node }: Statements, { deletes, inserts }: Changes, nodes: Nodes): void {
+  for (const { owner, id } of deletes) remove.run(owner, id);
+  for (const row of inserts)
+    if (insert.run(row.owner, row.id, ...textsOf(row)).changes === 0)
+      throw new BrokenReadModelError('the read model has a plant that is to be added');
   for (const [at, hash] of nodes.hashes.entries()) node.run(nodes.first + at, hash);
 }
-
-const surplus = () => new BrokenReadModelError('the read model has a plant that is to be added');
