@@ -8,7 +8,7 @@ import type { LogObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
-import { OwnAppends, Parking } from './doubts.ts';
+import { OwnAppends } from './doubts.ts';
 import { type Plan, plan, type Submitted } from './plan.ts';
 import type { StateReader } from './states.ts';
 
@@ -16,6 +16,9 @@ import type { StateReader } from './states.ts';
 const PAUSE = 16;
 /** Longest pause after any conflict, in milliseconds. */
 const MAX_PAUSE = 64;
+
+/** Milliseconds until a command in doubt is decided again. */
+const DOUBT = 100;
 
 /** As many events as any decision needs. */
 const EVERY = Number.POSITIVE_INFINITY;
@@ -105,7 +108,6 @@ export class Committer {
   readonly #limits: CommitterLimits;
   readonly #observer: LogObserver | undefined;
   readonly #waiting: Waiting[] = [];
-  readonly #parking = new Parking<Waiting>((commands) => this.#enqueue(...commands));
   readonly #appends = new OwnAppends();
   #pending = 0;
   #doubts = 0;
@@ -188,15 +190,14 @@ export class Committer {
   /** Refuses new commands. Resolves when all accepted commands are answered. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of this.#parking.clear()) this.#answer(waiting, outcomeUnknown());
     if (this.#pending === 0) return;
     await new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
   }
 
-  #enqueue(...commands: Waiting[]): void {
-    this.#waiting.push(...commands);
+  #enqueue(command: Waiting): void {
+    this.#waiting.push(command);
     if (!this.#committing) void this.#commitAll();
   }
 
@@ -265,7 +266,6 @@ export class Committer {
         outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
       });
       this.#answerLanded(commands, decided, landed);
-      if (landed > 0) this.#parking.release();
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && monotonic() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again');
@@ -286,9 +286,18 @@ export class Committer {
       if (landed < needs) return true;
       if (!this.#isInDoubt(waiting)) this.#answer(waiting, outcome);
       else if (this.#closed) this.#answer(waiting, outcomeUnknown());
-      else this.#parking.park(waiting);
+      else this.#decideLater(waiting);
       return false;
     });
+  }
+
+  /**
+   * Decides a command in doubt again after a pause. Its decision appends nothing: a refusal, or the answer of an earlier
+   * event with the same idempotency key, whose owner may be erased meanwhile. That needs certainty that no other instance
+   * applies the command, so it waits for an append that lands here, until its deadline.
+   */
+  #decideLater(waiting: Waiting): void {
+    void pause(DOUBT).then(() => this.#enqueue(waiting));
   }
 
   #keep(commands: Waiting[], isKept: (waiting: Waiting, index: number) => boolean): void {
