@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import type { PlantCommand } from '../../src/domain/decider.ts';
 import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
-import { commitmentOf } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { SALT } from '../../src/log/event/fields.ts';
 import { encoded } from './encoded.ts';
+import { commitmentOf } from './events.ts';
 
 /** Any int64, with the limits more often than at random. */
 export const int64Arbitrary: fc.Arbitrary<bigint> = fc.oneof(

@@ -1,9 +1,17 @@
-import type { PlantEvent } from '../../src/domain/events.ts';
+import type { DomainEvent, PlantEvent } from '../../src/domain/events.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
+import { encodeContent } from '../../src/log/event/encode.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { Nodes, Store } from '../../src/log/store.ts';
 import { NodeBuilder } from '../../src/log/tree/nodes.ts';
 import { changesOf, removeRows, stepOf } from '../../src/log/view/projector.ts';
+import { sha256 } from '../../src/tlog/hash.ts';
+
+/**
+ * The commitment of an event: SHA-256 of the canonical bytes of its content. The salt protects the content against
+ * guessing.
+ */
+export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(encodeContent(event, salt));
 
 /** A trace context of an event. */
 export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

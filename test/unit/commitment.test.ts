@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { publicEventJson } from '../../src/audit/formats/event-json.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import { commitmentOf, seal } from '../../src/log/event/chain.ts';
+import { seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
+import { commitmentOf } from '../support/events.ts';
 
 const OWNERS = ['alice', 'bob', 'carol'];
 const NAMES = ['Fern', 'Moss', 'Ivy'];

@@ -38,12 +38,6 @@ export const hashOf = (previous: Uint8Array, { bytes }: Pick<StoredEvent, 'bytes
 /** The hash of an event in the log's Merkle tree, at index `position - 1`: RFC 6962's leaf hash of its bytes. */
 export const leafHash = ({ bytes }: Pick<StoredEvent, 'bytes'>): Uint8Array => sha256After(RECORD_PREFIX, bytes);
 
-/**
- * The commitment of an event: SHA-256 of the canonical bytes of its content. The salt protects the content against
- * guessing.
- */
-export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(encodeContent(event, salt));
-
 /** How an OwnerErased event names an owner to whoever has the key: SHA-256(key || UTF-8 of the owner). */
 export const subjectOf = ({ key, owner }: Pick<Erases, 'key' | 'owner'>): Uint8Array =>
   sha256(Buffer.concat([key, Buffer.from(owner)]));

@@ -53,7 +53,6 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   // With the plus, SQLite uses the index of these events; for the order of the positions alone, it would read all events.
   unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY +position`),
-  version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`),
   plants: prepareQuery(db, SELECT_PLANTS),

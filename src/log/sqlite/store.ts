@@ -56,7 +56,7 @@ const MAX_SNAPSHOTS = 64;
 export interface SqliteOptions {
   /** Creates and changes nothing. Methods that write reject. */
   readonly readOnly?: boolean;
-  /** No other process appends while the store is open, as lockDataDirectory ensures. So the log's end can be cached. */
+  /** No other process appends while the store is open, as lockDataDirectory ensures. */
   readonly alone?: boolean;
   /** Milliseconds to wait for a lock of another process; nothing else happens in this one meanwhile. Otherwise BUSY_TIMEOUT. */
   readonly timeout?: number;
@@ -131,8 +131,6 @@ class SqliteStore implements Store {
   readonly #erasures: SqliteErasures;
   readonly #alone: boolean;
   readonly #file: number;
-  /** The log's end as of one version of the database. */
-  #end: { readonly head: Head; readonly version: bigint } | undefined;
 
   constructor(
     path: string,
@@ -179,16 +177,8 @@ class SqliteStore implements Store {
   }
 
   async head(): Promise<Head> {
-    if (!this.#alone) return headIn(this.#log.head);
-    this.#checkFile();
-    const version = this.#version();
-    if (this.#end?.version !== version) this.#end = { head: headIn(this.#log.head), version };
-    return this.#end.head;
-  }
-
-  /** A number that changes with every commit of another connection, including the projector's. */
-  #version(): bigint {
-    return (this.#log.version.get() as unknown as [bigint])[0];
+    if (this.#alone) this.#checkFile();
+    return headIn(this.#log.head);
   }
 
   /**
@@ -221,8 +211,6 @@ class SqliteStore implements Store {
    * after a crash may still find it, unless a later append replaced it.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
-    // After an error the end is read again.
-    this.#end = undefined;
     return written(this.#appending, () => {
       const head = headIn(this.#log.head);
       if (head.position >= events[0]!.position) return 0;

@@ -6,11 +6,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { DomainEvent } from '../../../src/domain/events.ts';
-import { commitmentOf } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { eventMessage } from '../../../src/publisher/message.ts';
 import { loggedArbitrary } from '../../support/arbitraries.ts';
 import { encoded } from '../../support/encoded.ts';
+import { commitmentOf } from '../../support/events.ts';
 
 type MessageName = DomainEvent['type'];
 

@@ -1,8 +1,9 @@
 import type { Question } from '../../../src/audit/checks/check.ts';
-import { commitmentOf, hashOf, headAt, seal } from '../../../src/log/event/chain.ts';
+import { hashOf, headAt, seal } from '../../../src/log/event/chain.ts';
 import { encodeContent, encodeEvent } from '../../../src/log/event/encode.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
 import { nodesOf } from '../../../src/log/tree/nodes.ts';
+import { commitmentOf } from '../../support/events.ts';
 import type { Random } from '../machine/random.ts';
 import type { State } from './state.ts';
 
