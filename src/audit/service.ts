@@ -13,7 +13,7 @@ import {
   type VerifyLogResponse,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
-import { ValidStream } from '../auth/valid-stream.ts';
+import { whileValid } from '../auth/while-valid.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { required } from '../domain/validation.ts';
@@ -86,7 +86,7 @@ export function implementAudit(options: AuditOptions) {
     open: (signal: AbortSignal) => AsyncIterable<Message>,
   ): AsyncGenerator<Message> {
     admit(call);
-    yield* new ValidStream(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
+    yield* whileValid(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
   }
 
   /** The messages of a stream that reads the whole log. Takes a permit of `longCalls` until it ends. */

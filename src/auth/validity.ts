@@ -35,6 +35,7 @@ export class TokenValidity implements Validity {
   readonly #header: JWSHeaderParameters;
   readonly #key: CryptoKey;
   #revision: number | undefined;
+  #confirming: Promise<void> | undefined;
 
   constructor(keys: KeySet, { until, revision, header, key }: Verification) {
     this.until = until;
@@ -49,7 +50,15 @@ export class TokenValidity implements Validity {
     return this.#revision !== undefined && this.#revision === this.#keys.revision && Date.now() < this.until;
   }
 
-  async confirm(): Promise<void> {
+  /** Concurrent calls share one check: each would wait for the issuer's keys. */
+  confirm(): Promise<void> {
+    this.#confirming ??= this.#confirm().finally(() => {
+      this.#confirming = undefined;
+    });
+    return this.#confirming;
+  }
+
+  async #confirm(): Promise<void> {
     if (Date.now() >= this.until) throw new Refusal('expired');
     if (this.holds) return;
     const { revision } = this.#keys;

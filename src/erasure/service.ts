@@ -8,7 +8,7 @@ import {
 } from '../../gen/plantstore/v1/erasure_service_pb.ts';
 import { isName, type Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
-import { ValidStream } from '../auth/valid-stream.ts';
+import { whileValid } from '../auth/while-valid.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { type Erased, type EraseProgress, KEY_BYTES } from '../log/erasure/eraser.ts';
@@ -62,7 +62,7 @@ export function implementErasure({ log, scopes }: ErasureOptions) {
   return {
     eraseOwner(request, { principal, signal: left }) {
       scopes.require(principal, 'plants:erase');
-      return new ValidStream(principal.validity, (signal) => eraseOwner(request, principal, signal), left);
+      return whileValid(principal.validity, (signal) => eraseOwner(request, principal, signal), left);
     },
   } satisfies Methods<typeof ErasureService>;
 }

@@ -8,7 +8,7 @@ import {
   type StreamPlantsResponse,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { ValidStream } from '../auth/valid-stream.ts';
+import { whileValid } from '../auth/while-valid.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import type { PlantRow } from '../log/store.ts';
 import { beyondFirstPage, encodeCursor, MAX_PAGE_PLANTS, pages } from './pages.ts';
@@ -25,7 +25,7 @@ export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =
     listPlants: (request, call) => listPage(plants, request, call),
     getPlant: (request, call) => plants.getPlant(request, call),
     watchPlants: (request, call) => watchPlants(plants, request, call),
-    streamPlants: (request, call) => new ValidStream(call.principal.validity, () => streamPages(plants, request, call)),
+    streamPlants: (request, call) => whileValid(call.principal.validity, () => streamPages(plants, request, call)),
     getReceipt: (request, call) => receipts.getReceipt(request, call),
   }) satisfies Methods<typeof PlantStoreService>;
 

@@ -4,8 +4,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { KeySet } from '../../src/auth/keys/key-set.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import type { Refusal } from '../../src/auth/refusal.ts';
-import { ValidStream } from '../../src/auth/valid-stream.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';
+import { whileValid } from '../../src/auth/while-valid.ts';
 import { FOR_EVER, trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
 import { signingKey } from '../support/jws.ts';
@@ -114,7 +114,7 @@ function ending() {
 test('a stream that is silent ends too, though its source heeds nothing, and the source is told', async () => {
   const { validity, refusal } = ending();
   let told: AbortSignal | undefined;
-  const stream = new ValidStream(validity, (signal) => {
+  const stream = whileValid(validity, (signal) => {
     told = signal;
     return { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
   });
@@ -126,7 +126,7 @@ test('a stream that is silent ends too, though its source heeds nothing, and the
 
 test('a source that ends because it was told to is not whole', async () => {
   const { validity, refusal } = ending();
-  const stream = new ValidStream(validity, async function* (signal) {
+  const stream = whileValid(validity, async function* (signal) {
     while (!signal.aborted) await sleep(10);
     yield* [];
   });

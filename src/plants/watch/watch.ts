@@ -66,7 +66,6 @@ export class Watch implements Subscriber {
   #mark: Mark;
   #why: PlantStoreError | undefined;
   #isOver = false;
-  #isConfirming = false;
   #isBeginning = true;
   #spoke = monotonic();
 
@@ -171,17 +170,11 @@ export class Watch implements Subscriber {
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */
   confirm(): void {
-    if (this.#isConfirming || this.#validity.holds) return;
-    this.#isConfirming = true;
-    this.#validity
-      .confirm()
-      .then(
-        () => this.deliver(),
-        (refusal) => this.end(toPlantStoreError(refusal)),
-      )
-      .finally(() => {
-        this.#isConfirming = false;
-      });
+    if (this.#validity.holds) return;
+    this.#validity.confirm().then(
+      () => this.deliver(),
+      (refusal) => this.end(toPlantStoreError(refusal)),
+    );
   }
 
   /** Ends the watch and tells the reader why. */

@@ -1,7 +1,7 @@
 import { finished, type Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply } from 'fastify';
-import { ValidStream } from '../../auth/valid-stream.ts';
+import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
@@ -51,6 +51,9 @@ function positionAnswer({ method, responseField }: HttpRule): (result: Fields, r
  */
 const ONE_WRITE = 16 * 1024;
 
+/** The rows of a long list, in batches. */
+type Rows = AsyncIterableIterator<readonly Fields[]>;
+
 /** A list in memory, in the form in which it is sent. */
 interface Representation {
   readonly body: string | Buffer;
@@ -80,7 +83,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
     reply.header('cache-control', CACHING);
     // The same URL is an event stream too.
     varyBy(reply, 'accept');
-    const rows = result[localName] as readonly Fields[] | AsyncIterable<readonly Fields[]>;
+    const rows = result[localName] as readonly Fields[] | Rows;
     const short = Array.isArray(rows) ? (known.get(result) ?? represent(result, request)) : undefined;
     const link = short === undefined ? nextLink(result, request) : short.link;
     if (link !== undefined) reply.header('link', link);
@@ -93,7 +96,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       reply.header('content-length', short.length);
       return short.body;
     }
-    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encoderOf(result), reply);
+    const stream = longArray(rows as Rows, encoderOf(result), reply);
     return unmodified || method === 'HEAD' ? undefined : stream;
   };
 }
@@ -102,18 +105,16 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
  * The stream of a long list. It breaks off when the caller's token expires, however slowly it is read. The rows are let
  * go once the request is answered, also if nobody has read them.
  */
-function longArray(
-  rows: AsyncIterable<readonly Fields[]>,
-  encode: Encoder<Fields>,
-  { request, raw }: FastifyReply,
-): Readable {
-  const batches = new ValidStream(request.principal!.validity, () => rows);
-  finished(raw, () => void batches.return().catch(() => {}));
+function longArray(rows: Rows, encode: Encoder<Fields>, { request, raw }: FastifyReply): Readable {
+  const batches = whileValid(request.principal!.validity, (ended) => {
+    ended.addEventListener('abort', () => stream.destroy(ended.reason));
+    return rows;
+  });
+  finished(raw, () => void rows.return?.().catch(() => {}));
   const stream = arrayStream(batches, encode);
   stream.on('error', (error) => {
     request.failure = toPlantStoreError(error);
   });
-  batches.ended.addEventListener('abort', () => stream.destroy(batches.ended.reason));
   return stream;
 }
 
