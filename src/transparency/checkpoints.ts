@@ -28,6 +28,9 @@ const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError];
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
 
+/** Most checkpoints of other processes, each signed while the next one was made, that one call compares with. */
+const MAX_OTHERS = 10;
+
 /** Serves checkpoints of the log. None is smaller than an earlier one. */
 export interface Checkpoints {
   /**
@@ -133,14 +136,16 @@ export class LogCheckpoints implements Checkpoints {
 /**
  * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend `known`,
  * and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with BrokenTreeError for
- * a log that does not extend them, and with CannotSignError if the key or the kept checkpoint cannot be used.
+ * a log that does not extend them, with CannotSignError if the key or the kept checkpoint cannot be used, and with
+ * OVERLOADED if others sign all the while.
  */
 export async function signNext(
   { head, tree, key, kept }: Signing,
   known: SignedCheckpoint | undefined,
 ): Promise<SignedCheckpoint> {
   const signing = await key();
-  for (let last = known ?? (await kept.read(signing.vkey)); ; ) {
+  let last = known ?? (await kept.read(signing.vkey));
+  for (let others = 0; others <= MAX_OTHERS; others++) {
     const { position: size } = await head();
     if (size === known?.size && last === known) return known;
     if (last !== undefined && size < last.size)
@@ -154,6 +159,7 @@ export async function signNext(
     if (other === undefined) return next;
     last = other;
   }
+  throw new PlantStoreError('OVERLOADED', 'other processes keep signing checkpoints with this DATA_DIR; try again');
 }
 
 async function proveConsistent(tree: TileReader, next: SignedCheckpoint, last: SignedCheckpoint): Promise<void> {

@@ -7,7 +7,7 @@ import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
+import { openNote, parseNote, type Signature, signNote, verifierOf } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
 import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
@@ -42,9 +42,9 @@ export interface KeptCheckpoint {
    */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
   /**
-   * Keeps the next checkpoint in place of the one that it was found to extend, of an earlier one, or of another log's. If
-   * the key of the vkey has signed another one meanwhile, in another process, that stays and is returned: the next one has
-   * to extend it, too. Rejects with CannotSignError if it cannot keep it.
+   * Keeps the next checkpoint in place of the one that it was found to extend, or of an earlier one. That of another log or
+   * key is kept beside it. If the key of the vkey has signed another one meanwhile, in another process, that stays and is
+   * returned: the next one has to extend it, too. Rejects with CannotSignError if it cannot keep it.
    */
   replace(
     next: SignedCheckpoint,
@@ -61,9 +61,9 @@ const LOOK = 5;
 const PATIENCE = 5_000;
 
 /**
- * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
- * `onPassedOver` is called with the reason, in words for operators, when what the file has is not read because it is of
- * another log or key.
+ * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step. One of
+ * another log or key moves to a file of its own (`besideOf`), where its key finds it again. `onPassedOver` is called with
+ * the reason, in words for operators, when what the file has is not read, and the log and key have none beside it.
  */
 export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
   read: async (vkey) => {
@@ -80,8 +80,10 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
       await writeFile(draft, next.note, { mode: 0o600, flush: true });
       const other = await alone(`${path}.lock`, () => {
         const found = otherThan(extended, path, vkey);
-        if (found === undefined) renameSync(draft, path);
-        return found;
+        if (found !== undefined) return found;
+        setAside(path, vkey);
+        renameSync(draft, path);
+        return undefined;
       });
       if (other === undefined) await syncFolder(dirname(path));
       else await rm(draft);
@@ -96,31 +98,51 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
 });
 
 /**
- * The checkpoint in a file; why it is not one of the log and key of the vkey, in words for operators; undefined if there
- * is no file. Rejects with CannotSignError if it cannot be read.
+ * The checkpoint of the log and key of the vkey that is kept in a file or beside it; why the file has none, in words for
+ * operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
  */
 export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
+  const found = opened(await noteIn(path), vkey);
+  if (typeof found === 'object') return found;
+  const beside = opened(await noteIn(besideOf(path, keyId(parseVerifierKey(vkey)))), vkey);
+  if (typeof beside === 'object') return beside;
+  return found && `the log is not compared with the last checkpoint that was signed here, in ${path}: ${found}`;
+}
+
+/** The text of a file. Undefined: there is none. */
+async function noteIn(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined;
-  const note = await readText(path).catch((error) => {
+  return readText(path).catch((error) => {
     throw new CannotSignError(`the last checkpoint cannot be read: ${wordsOf(path, error)}`, { cause: error });
   });
+}
+
+/** The checkpoint in a note; why the note is none of the log and key of the vkey; undefined without a note. */
+function opened(note: string | undefined, vkey: string): SignedCheckpoint | string | undefined {
+  if (note === undefined) return undefined;
   try {
     return { ...openCheckpoint(note, vkey), note };
   } catch (error) {
-    return `the log is not compared with the last checkpoint that was signed here, in ${path}: ${whyNot(note, vkey, error as Error)}`;
+    return whyNot(note, vkey, error as Error);
   }
 }
 
-/** The checkpoint in a file, if the key of the vkey has signed it, and it is neither `extended` nor an earlier one. */
+/** Where the checkpoint of the key with this id is kept while the file has that of another. */
+const besideOf = (path: string, id: number): string => `${path}.${id.toString(16).padStart(8, '0')}`;
+
+/** Moves a checkpoint in the file beside it, unless it is of the log and key of the vkey, or no note. */
+function setAside(path: string, vkey: string): void {
+  const note = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  const id = note === undefined ? undefined : signerOf(note)?.id;
+  if (id !== undefined && id !== keyId(parseVerifierKey(vkey))) renameSync(path, besideOf(path, id));
+}
+
+/** The kept checkpoint of the log and key of the vkey, if it is neither `extended` nor an earlier one. */
 function otherThan(extended: SignedCheckpoint | undefined, path: string, vkey: string): SignedCheckpoint | undefined {
-  if (!existsSync(path)) return undefined;
-  const note = readFileSync(path, 'utf8');
-  try {
-    const found = { ...openCheckpoint(note, vkey), note };
-    return note === extended?.note || found.size < (extended?.size ?? 0) ? undefined : found;
-  } catch {
-    return undefined;
-  }
+  const files = [path, besideOf(path, keyId(parseVerifierKey(vkey)))].filter((file) => existsSync(file));
+  const kept = files.map((file) => opened(readFileSync(file, 'utf8'), vkey)).find((found) => typeof found === 'object');
+  if (kept === undefined || kept.note === extended?.note || kept.size < (extended?.size ?? 0)) return undefined;
+  return kept;
 }
 
 /** Does work in one step, while no other process does any with the same lock. */
@@ -152,14 +174,19 @@ function lockOf(file: string): ReturnType<typeof tryLock> {
 /** Why a note, which could not be opened for `fault`, is no checkpoint of the log and key of the vkey. */
 function whyNot(note: string, vkey: string, fault: Error): string {
   const key = parseVerifierKey(vkey);
-  const damaged = `it is damaged (${fault.message})`;
+  const signer = signerOf(note);
+  if (signer === undefined || (signer.name === key.name && signer.id === keyId(key)))
+    return `it is damaged (${fault.message})`;
+  if (signer.name !== key.name)
+    return `it is of the log ${signer.name}, and this log is ${key.name}; unless you changed that on purpose, check LOG_ORIGIN and which store this is`;
+  return 'another key signed it; unless you replaced the key on purpose, set AUDIT_SIGNING_KEY to the one before';
+}
+
+/** Who says to have signed a note. Undefined: it is no note. */
+function signerOf(note: string): Signature | undefined {
   try {
-    const { name, id } = parseNote(note).signatures[0]!;
-    if (name !== key.name)
-      return `it is of the log ${name}, and this log is ${key.name}; unless you changed that on purpose, check LOG_ORIGIN and which store this is`;
-    if (id === keyId(key)) return damaged;
-    return 'another key signed it; unless you replaced the key on purpose, set AUDIT_SIGNING_KEY to the one before';
+    return parseNote(note).signatures[0];
   } catch {
-    return damaged;
+    return undefined;
   }
 }

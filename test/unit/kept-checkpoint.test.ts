@@ -137,3 +137,37 @@ test('what cannot be kept, or read, is an error', async () => {
   );
   expect(readdirSync(directory)).toEqual(['last', 'last.lock']);
 });
+
+test('what a log of another name, or another key, has signed stays beside the next, and is compared with again', async () => {
+  const path = join(directory, 'last');
+  const kept = keptIn(path, passedOver);
+  const [mine, other] = [keyOf('log.example'), keyOf('other.example')];
+  const signedBy = (key: typeof mine, size: number) => signCheckpoint(tree, size, key);
+  const seventh = await signedBy(mine, 7);
+  await kept.replace(seventh, undefined, mine.vkey);
+  expect(await kept.replace(await signedBy(other, 3), undefined, other.vkey)).toBeUndefined();
+  expect(await kept.read(mine.vkey)).toEqual(seventh);
+  expect(await kept.read(other.vkey)).toEqual(await signedBy(other, 3));
+  // One that was compared with nothing, or with an earlier one, does not replace it there.
+  expect(await kept.replace(await signedBy(mine, 5), undefined, mine.vkey)).toEqual(seventh);
+  expect(await kept.replace(await signedBy(mine, 5), await signedBy(mine, 3), mine.vkey)).toEqual(seventh);
+  expect(await kept.replace(await signedBy(mine, 9), seventh, mine.vkey)).toBeUndefined();
+  expect(await kept.read(mine.vkey)).toEqual(await signedBy(mine, 9));
+  expect(await kept.read(other.vkey)).toEqual(await signedBy(other, 3));
+  // As a process leaves it that ends amid this.
+  rmSync(path);
+  expect(await kept.read(other.vkey)).toEqual(await signedBy(other, 3));
+  expect(said).toEqual([]);
+});
+
+test('while other processes keep signing, an attempt to sign ends', async () => {
+  const key = async () => keyOf('log.example');
+  let others = 0;
+  const kept = {
+    read: async () => undefined,
+    replace: async () => signed((others++ % 8) + 1),
+  };
+  const head = async () => ({ ...EMPTY_HEAD, position: 9 });
+  await expect(signNext({ head, tree, key, kept }, undefined)).rejects.toThrow('other processes keep signing');
+  expect(others).toBe(11);
+});
