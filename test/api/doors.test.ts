@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CreatePlantRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
-import { frame, rawSession } from '../support/raw-grpc.ts';
+import { frame, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
 
@@ -78,13 +78,7 @@ test("half a request holds no permit: its owner's other requests are served, and
     const message = frame(
       toBinary(CreatePlantRequestSchema, create(CreatePlantRequestSchema, { plant: { id: BigInt(id), name: 'Fern' } })),
     );
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': CREATE,
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      authorization: `Bearer ${token}`,
-    });
+    const stream = rawStream(session, { ':path': CREATE, authorization: `Bearer ${token}` });
     stream.write(message.subarray(0, 8));
     return async () => {
       stream.end(message.subarray(8));

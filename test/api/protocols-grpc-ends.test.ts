@@ -18,7 +18,7 @@ import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { ALICE } from '../support/principal.ts';
-import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 const LIMITS = loadConfig({}).limits;
 
@@ -44,6 +44,7 @@ metadata.set('x-request-id', 'mine');
 const listPlants = (client: GrpcClient, options = {}) => unary(client, 'listPlants', {}, metadata, options);
 const ignored = () => {};
 const CALL = { 'x-request-id': 'mine' };
+const STREAM = { ':path': '/plantstore.v1.PlantStoreService/StreamPlants', ...CALL };
 
 const NEVER_WHOLE = 'never arrives whole';
 
@@ -107,12 +108,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     {},
     async ({ address }) => {
       const session = rawSession(address);
-      const path = '/plantstore.v1.PlantStoreService/ListPlants';
-      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
-      session
-        .request(headers)
-        .on('error', ignored)
-        .write(frame(Buffer.alloc(1), { length: 9 }));
+      rawStream(session, CALL).write(frame(Buffer.alloc(1), { length: 9 }));
     },
     { status: 'DEADLINE_EXCEEDED', bytes: 0 },
   ],
@@ -135,8 +131,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     },
     async ({ address }) => {
       const session = rawSession(address);
-      const headers = { ':path': '/plantstore.v1.PlantStoreService/StreamPlants', ...CALL };
-      await rawCall(session, headers, frame(Buffer.alloc(0)));
+      await rawCall(session, STREAM, frame(Buffer.alloc(0)));
       session.destroy();
     },
     { status: 'OK', bytes: 3 * (2 + 4) },
@@ -150,9 +145,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     },
     async ({ address }) => {
       const session = rawSession(address);
-      const path = '/plantstore.v1.PlantStoreService/StreamPlants';
-      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
-      const stream = session.request(headers).on('error', ignored);
+      const stream = rawStream(session, STREAM);
       stream.end(frame(Buffer.alloc(0)));
       stream.once('data', () => stream.close(http2.constants.NGHTTP2_CANCEL));
     },
@@ -167,9 +160,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     },
     async ({ address }) => {
       const session = rawSession(address);
-      const path = '/plantstore.v1.PlantStoreService/StreamPlants';
-      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
-      const stream = session.request({ ...headers, 'grpc-timeout': '100m' }).on('error', ignored);
+      const stream = rawStream(session, { ...STREAM, 'grpc-timeout': '100m' });
       stream.pause().end(frame(Buffer.alloc(0)));
       await once(stream, 'close');
       session.destroy();
@@ -247,14 +238,7 @@ test('a call whose caller leaves while it waits for a permit waits no more', asy
   const { promise: over, resolve: end } = Promise.withResolvers<EndedRequest>();
   await using app = await GrpcApp.start({}, { admission, observer: { ended: end } });
   const session = rawSession(app.address);
-  const stream = session
-    .request({
-      ':method': 'POST',
-      ':path': '/plantstore.v1.PlantStoreService/ListPlants',
-      'content-type': 'application/grpc',
-      ...CALL,
-    })
-    .on('error', ignored);
+  const stream = rawStream(session, CALL);
   stream.end(frame(Buffer.alloc(0)));
   while (admission.waiting - admission.turns.waiting === 0) await setImmediate();
   stream.close(http2.constants.NGHTTP2_CANCEL);
@@ -270,9 +254,8 @@ test('a call of a method that nobody serves ends at once, is told of, and leaves
     { observer: { ended: (call) => ended.push(call) } },
   );
   const session = rawSession(app.address);
-  const headers = { ':method': 'POST', ':path': '/none.Service/None', 'content-type': 'application/grpc', ...CALL };
   // Never arrives whole.
-  const stream = session.request(headers).on('error', ignored);
+  const stream = rawStream(session, { ':path': '/none.Service/None', ...CALL });
   const [answer] = (await once(stream, 'response')) as [Record<string, string>];
   expect(answer['grpc-status']).toBe('12');
   expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });

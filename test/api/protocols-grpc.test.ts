@@ -19,7 +19,7 @@ import {
 import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { endOf, GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
-import { frame, rawSession } from '../support/raw-grpc.ts';
+import { frame, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
 const empty = async () => create(ListPlantsResponseSchema);
@@ -156,8 +156,7 @@ test('a port that is taken is an error', async () => {
 test('no compression is announced that would be refused', async () => {
   await using app = await GrpcApp.start({ listPlants: empty });
   const session = rawSession(app.address);
-  const headers = { ':method': 'POST', ':path': '/plantstore.v1.PlantStoreService/ListPlants', te: 'trailers' };
-  const stream = session.request({ ...headers, 'content-type': 'application/grpc' });
+  const stream = rawStream(session);
   stream.end(frame(Buffer.alloc(0)));
   const [answer] = await once(stream, 'response');
   expect(answer['grpc-accept-encoding']).toBe('identity');

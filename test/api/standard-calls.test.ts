@@ -5,7 +5,7 @@ import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unary } from '../support/grpc.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
-import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 const CHECK = '/grpc.health.v1.Health/Check';
 const WATCH = '/grpc.health.v1.Health/Watch';
@@ -20,10 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function begin(session: ClientHttp2Session, path: string): ClientHttp2Stream {
-  const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
-  return session.request(headers).on('error', () => {});
-}
+const begin = (session: ClientHttp2Session, path: string) => rawStream(session, { ':path': path });
 
 /** The google.rpc.Code that a call ends with, in its headers or its trailers. */
 async function codeOf(stream: ClientHttp2Stream): Promise<number> {

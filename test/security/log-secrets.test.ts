@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { Issuer } from '../support/issuer.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
+import { rawStream } from '../support/raw-grpc.ts';
 
 /** No line may hold it, wherever it came in. */
 const SECRET = 'opaque-secret-0123456789';
@@ -149,8 +150,7 @@ test('metadata that is no text of ASCII makes no line of its own, with a secret 
   using stderr = vi.spyOn(console, 'error').mockReturnValue();
   const session = connectHttp2(`http://${service.grpcUrl}`);
   for (const name of ['authorization', 'x-api-key']) {
-    const headers = { ':method': 'POST', ':path': `${CONNECT}/ListPlants`, 'content-type': 'application/grpc' };
-    const stream = session.request({ ...headers, te: 'trailers', [name]: `Bearer ${SECRET}\u00fc` });
+    const stream = rawStream(session, { [name]: `Bearer ${SECRET}\u00fc` });
     stream.end(Buffer.alloc(5));
     const [reply] = await once(stream.resume(), 'response');
     expect(reply['grpc-status']).toBe('16');

@@ -1,4 +1,4 @@
-import http2, { type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
+import http2, { type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 
 /** The outcome of a handwritten call. */
@@ -21,6 +21,18 @@ export function frame(message: Uint8Array, { length = message.length, compressed
   return Buffer.concat([head, message]);
 }
 
+/** Begins a call, of ListPlants unless the headers have another path. */
+export const rawStream = (session: ClientHttp2Session, headers: OutgoingHttpHeaders = {}): ClientHttp2Stream =>
+  session
+    .request({
+      ':method': 'POST',
+      ':path': '/plantstore.v1.PlantStoreService/ListPlants',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...headers,
+    })
+    .on('error', () => {});
+
 /** Sends one call with the given headers and bytes, and waits for its end. Never rejects. */
 export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body: Uint8Array): Promise<RawEnd> {
   return new Promise((resolve) => {
@@ -31,18 +43,7 @@ export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeader
       const details = fields['grpc-status-details-bin'];
       if (details !== undefined) end = { ...end, details: Buffer.from(String(details), 'base64') };
     };
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/plantstore.v1.PlantStoreService/ListPlants',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      ...headers,
-    });
-    stream
-      .on('response', take)
-      .on('trailers', take)
-      .on('error', () => {})
-      .resume();
+    const stream = rawStream(session, headers).on('response', take).on('trailers', take).resume();
     stream.on('close', () => resolve(stream.rstCode === 0 ? end : { ...end, reset: stream.rstCode }));
     stream.end(body);
   });

@@ -8,7 +8,7 @@ import { ListPlantsResponseSchema } from '../../../gen/plantstore/v1/plant_store
 import { Admission } from '../../../src/transport/admission/admission.ts';
 import { bearer, GrpcApp, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
 import { ALICE } from '../../support/principal.ts';
-import { frame, rawCall, rawSession } from '../../support/raw-grpc.ts';
+import { frame, rawCall, rawSession, rawStream } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
 
 /** Calls at once on a connection: what the service allows. */
@@ -78,14 +78,8 @@ class Strangers implements Disposable {
 
   /** Resolves once the message is sent, or the call has ended. */
   #begin(session: ClientHttp2Session, headers: OutgoingHttpHeaders, message: Uint8Array): Promise<void> {
-    const stream = session.request({
-      ':method': 'POST',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      ...headers,
-    });
+    const stream = rawStream(session, headers).resume();
     this.open++;
-    stream.on('error', () => {}).resume();
     return new Promise((resolve) => {
       stream.on('close', () => {
         this.open--;

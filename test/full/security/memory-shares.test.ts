@@ -4,7 +4,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ListPlantsRequestSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { EventStreamReader } from '../../support/event-stream.ts';
-import { frame, rawSession } from '../../support/raw-grpc.ts';
+import { frame, rawSession, rawStream } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -12,7 +12,6 @@ const MIB = 1024 * 1024;
 const MEMORY = 32 * MIB;
 /** Events of MEMORY's share for watches that resume, and half as many again: each takes more than 2,000 bytes. */
 const EVENTS = Math.ceil((1.5 * MEMORY) / 8 / 2_000);
-const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 const NAME = 'Fern '.repeat(100).trim();
 
 let service: Service;
@@ -75,17 +74,7 @@ test('answers that nobody reads are part of that, also over gRPC', async () => {
   const request = frame(toBinary(ListPlantsRequestSchema, create(ListPlantsRequestSchema, { limit: 1_000 })));
   // Each answer has a third of a mebibyte, of which the client's window lets 64 KiB pass.
   const ask = (count: number) => {
-    for (let number = 0; number < count; number++)
-      session
-        .request({
-          ':method': 'POST',
-          ':path': LIST,
-          'content-type': 'application/grpc',
-          te: 'trailers',
-          authorization,
-        })
-        .on('error', () => {})
-        .end(request);
+    for (let number = 0; number < count; number++) rawStream(session, { authorization }).end(request);
   };
   const held = () => service.metric('plantstore_requests_held_bytes');
   ask(16);

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { frame, rawSession } from '../../support/raw-grpc.ts';
+import { frame, rawSession, rawStream } from '../../support/raw-grpc.ts';
 
 /** The service that is attacked, and a valid token of an owner who is not the one to be served. */
 export interface Target {
@@ -73,14 +73,8 @@ function grpc(name: string, path: string, withToken: boolean, bytes?: Buffer): W
       const sessions: ClientHttp2Session[] = [];
       for (let begun = 0; begun < requests; begun++) {
         if (begun % STREAMS === 0) sessions.push(rawSession(grpcUrl));
-        const stream = sessions.at(-1)!.request({
-          ':method': 'POST',
-          ':path': path,
-          'content-type': 'application/grpc',
-          te: 'trailers',
-          ...(withToken && { authorization: `Bearer ${token}` }),
-        });
-        stream.on('error', () => {}).resume();
+        const headers = { ':path': path, ...(withToken && { authorization: `Bearer ${token}` }) };
+        const stream = rawStream(sessions.at(-1)!, headers).resume();
         if (bytes !== undefined) stream.write(bytes, () => {});
       }
       return { [Symbol.dispose]: () => sessions.forEach((session) => void session.destroy()) };
