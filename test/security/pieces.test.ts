@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { client, exchange, statusesIn } from '../support/http.ts';
+import { exchange, statusesIn } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
-import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 let service: LocalService;
 let token: string;
@@ -17,21 +17,6 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const CHECK = '/grpc.health.v1.Health/Check';
-
-test('a body of which each byte is a chunk is put together, with what is pipelined behind it', async () => {
-  const body = `{"id":1,"name":"${'Fern '.repeat(200).trim()}"}`;
-  const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
-  const chunks = [...body].map((byte) => `1\r\n${byte}\r\n`).join('');
-  const answers = await exchange(
-    service.url,
-    `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n` +
-      `GET /plants/1 HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
-  );
-  expect(statusesIn(answers)).toEqual([200, 200]);
-  expect(answers.match(/\{"name":"[^"]+"\}/g)!.map((plant) => JSON.parse(plant).name)).toEqual(
-    Array(2).fill(JSON.parse(body).name),
-  );
-});
 
 /** Expects a call on another connection to be answered. */
 async function expectServed(): Promise<void> {
@@ -79,12 +64,9 @@ test('calls that are reset as they begin, in numbers, end their connection, and 
   const session = rawSession(service.grpcUrl);
   const ended = once(session, 'close');
   await once(session, 'connect');
-  const headers = { ':method': 'POST', ':path': CHECK, 'content-type': 'application/grpc' };
   const reset = setInterval(() => {
     for (let call = 0; call < 100 && !session.destroyed; call++) {
-      const stream = session.request(headers);
-      stream.on('error', () => {});
-      stream.close(constants.NGHTTP2_CANCEL);
+      rawStream(session, { ':path': CHECK }).close(constants.NGHTTP2_CANCEL);
     }
   }, 1);
   await expectServed();
@@ -111,30 +93,4 @@ test('an expectation of HTTP/1.0, or another one, gets no 100', async () => {
   expect(
     statusesIn(await exchange(service.url, `POST /plants HTTP/1.1\r\n${rest}Expect: 200-ok\r\n\r\n${body}`)),
   ).toEqual([400]);
-});
-
-test('writes that are sent without awaiting an answer are done in order', async () => {
-  const bytesOf = (line: string, body = '') =>
-    `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
-    `Content-Length: ${body.length}\r\n\r\n${body}`;
-  for (let round = 0; round < 10; round++) {
-    const writes = bytesOf('POST /plants', '{"id":7,"name":"x"}') + bytesOf('DELETE /plants/7');
-    const read = bytesOf('GET /plants/7').replace('Host', 'Connection: close\r\nHost');
-    expect(statusesIn(await exchange(service.url, writes + read))).toEqual([200, 204, 404]);
-  }
-});
-
-test('a client that goes away in the middle of its body leaves nothing behind', async () => {
-  const { hostname, port } = new URL(service.url);
-  const mallory = await service.token('mallory');
-  for (let round = 0; round < 100; round++) {
-    const socket = connect(Number(port), hostname);
-    socket.write(
-      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${mallory}\r\nContent-Type: application/json\r\n` +
-        'Content-Length: 40\r\n\r\n{"id":1',
-    );
-    await once(socket, 'connect');
-    socket.destroy();
-  }
-  expect((await client(service.url, mallory)('GET', '/plants')).text).toBe('[]');
 });
