@@ -17,6 +17,8 @@ export interface Call {
    * back. Undefined where requests need no permit.
    */
   beginStream?(): void;
+  /** A method tells how many bytes of its response it has in memory, beside those that are being sent. */
+  holds?(bytes: number): void;
 }
 
 /** The header (over gRPC the trailer) of a replayed answer, whose value is `true`. Metadata is in lower case. */

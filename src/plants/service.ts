@@ -18,7 +18,7 @@ import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
 import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
-import type { Listing } from '../log/view/listing.ts';
+import { type Listing, rowBytes } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
@@ -104,7 +104,7 @@ export class PlantsService {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0) throw new InvalidFieldError('limit', 'must not be negative');
     const full = isFull(view);
-    return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
+    return inView(held(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), call), full);
   }
 
   #caller(call: Call, scope: 'plants:read' | 'plants:write'): Principal {
@@ -126,6 +126,19 @@ function inView(listing: Listing, isFull: boolean): PlantList {
   const list: PlantList = { plants, nextCursor: next === undefined ? '' : encodeCursor(next), isFull };
   lastViews.set(listing, list);
   return list;
+}
+
+/** A list of which the call holds what is in memory for it alone: the batch that was read last. */
+function held(list: Listing, call: Call): Listing {
+  const { plants } = list;
+  if (Symbol.iterator in plants) return list;
+  const next = async () => {
+    const batch = await plants.next();
+    call.holds?.(batch.done === true ? 0 : rowBytes(batch.value));
+    return batch;
+  };
+  const batches = { next, return: () => plants.return!(), [Symbol.asyncIterator]: () => batches };
+  return { ...list, plants: batches };
 }
 
 /**

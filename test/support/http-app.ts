@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
-import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
+import { type RestMethods, type RestOptions, registerRest } from '../../src/transport/rest/rest.ts';
 
 import { collectLog } from './collected-log.ts';
 import { ALICE } from './principal.ts';
@@ -40,9 +40,9 @@ export class HttpApp implements AsyncDisposable {
   }
 
   /** Starts it with REST. Methods that are not given fail. */
-  static rest(given: Partial<RestMethods>): Promise<HttpApp> {
+  static rest(given: Partial<RestMethods>, watches: RestOptions['watches'] = {}): Promise<HttpApp> {
     const methods = { ...UNEXPECTED, ...given } as RestMethods;
-    return HttpApp.#start((app) => registerRest(app, { service: PlantStoreService, methods, authenticate }));
+    return HttpApp.#start((app) => registerRest(app, { service: PlantStoreService, methods, watches, authenticate }));
   }
 
   /** Starts it with Connect. */

@@ -52,6 +52,13 @@ export function listBytes(plants: readonly PlantRow[]): number {
   return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
 }
 
+/** Most bytes of plants in memory, without the encoded forms of their texts. */
+export function rowBytes(plants: readonly PlantRow[]): number {
+  let codeUnits = 0;
+  for (const plant of plants) codeUnits += textLength(plant);
+  return PLANT_OVERHEAD * plants.length + 2 * codeUnits;
+}
+
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 

@@ -20,7 +20,7 @@ export async function* watchPlants(
   if (afterPosition !== undefined && afterPosition < 0n)
     throw new InvalidFieldError('after_position', 'must not be negative');
   const { signal } = call;
-  const reader = new Reader();
+  const reader = new Reader(call);
   const watch = plants.watchPlants(call, reader);
   const leave = () => {
     watch.close();
@@ -44,8 +44,17 @@ export async function* watchPlants(
 /** Waits for news. Everything it has taken was sent before it waits again. */
 class Reader implements Viewer {
   readonly unsent = 0;
+  readonly #call: StreamingCall;
   #why: PlantStoreError | undefined;
   #wake: () => void = () => {};
+
+  constructor(call: StreamingCall) {
+    this.#call = call;
+  }
+
+  holds(bytes: number): void {
+    this.#call.holds?.(bytes);
+  }
 
   news(): void {
     this.#wake();

@@ -9,6 +9,8 @@ import { type Channel, type Mark, type Step, type Subscriber, stepBytes } from '
 export interface Viewer {
   /** Bytes of taken steps that are not sent yet. */
   readonly unsent: number;
+  /** The beginning has so many bytes in memory. Undefined where memory is not counted. */
+  holds?(bytes: number): void;
   /** There may be steps to take. */
   news(): void;
   /** There was nothing to send for a while. */
@@ -115,7 +117,8 @@ export class Watch implements Subscriber {
   async *#whileOpen(
     batches: Iterable<readonly Step[]> | AsyncIterable<readonly Step[]>,
   ): AsyncGenerator<readonly Step[]> {
-    for await (const batch of batches)
+    for await (const batch of batches) {
+      this.#viewer.holds?.(batch.reduce((bytes, step) => bytes + stepBytes(step), 0));
       for (const piece of piecesOf(batch)) {
         if (!this.#validity.holds) await this.#validity.confirm();
         if (this.#why !== undefined) throw this.#why;
@@ -124,6 +127,8 @@ export class Watch implements Subscriber {
         yield piece;
         await turn();
       }
+    }
+    this.#viewer.holds?.(0);
     this.#isBeginning = false;
   }
 

@@ -18,7 +18,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { stopping } from '../failure.ts';
 import { identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
-import { connectionOf } from '../http/connection.ts';
+import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { messageBytes } from './message-bytes.ts';
@@ -63,7 +63,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.addHook('onRequest', async (request, reply) => {
       if (handlers.get(request.routeOptions.url!)!.method.methodKind === 'unary') return;
       reply.headers(UNBUFFERED);
-      nameFailedWrites(reply.raw);
+      followWrites(reply.raw, connectionOf(request.raw.socket));
     });
     scope.addHook('preHandler', async (request, reply) => {
       dropLongLimits(request.raw.headers);
@@ -92,13 +92,17 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
 }
 
 /**
- * Gives the error of each failed write a code by which the plugin knows a client that has left. For any other one it writes a
- * stack to stderr.
+ * Counts what the client of a stream has not read. Gives the error of each failed write a code by which the plugin knows
+ * a client that has left: for any other one it writes a stack to stderr.
  */
-function nameFailedWrites(response: ServerResponse): void {
+function followWrites(response: ServerResponse, connection: HttpConnection): void {
   const write = response.write.bind(response) as (chunk: Uint8Array, encoding: BufferEncoding, done: Done) => boolean;
-  response.write = (chunk: Uint8Array, encoding?: BufferEncoding | Done, done?: Done) =>
-    write(chunk, encoding as BufferEncoding, (error) => done?.(error && Object.assign(error, { code: 'ECONNRESET' })));
+  response.write = (chunk: Uint8Array, encoding?: BufferEncoding | Done, done?: Done) => {
+    const named: Done = (error) => done?.(error && Object.assign(error, { code: 'ECONNRESET' }));
+    const isTaken = write(chunk, encoding as BufferEncoding, named);
+    connection.unread();
+    return isTaken;
+  };
 }
 
 type Done = (error: Error | null | undefined) => void;
@@ -114,12 +118,13 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const beginStream = () => connectionOf(raw.socket).beginStream();
+  const connection = connectionOf(raw.socket);
   return {
     principal: principal!,
     idempotencyKey: headers['idempotency-key'],
     signal,
-    beginStream,
+    beginStream: () => connection.beginStream(),
+    holds: (bytes) => connection.holds(bytes),
     set replayed(isReplayed: boolean) {
       if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
     },

@@ -71,6 +71,8 @@ interface OpenStream {
   readonly turn: number;
   /** Bytes of its answer that were not read at the last look. */
   unread: number;
+  /** Bytes of rows that it will send. */
+  rows: number;
 }
 
 /** A call that waits for its turn. */
@@ -99,7 +101,8 @@ export class GrpcConnection extends Connection {
   #isStopped = false;
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
-  #metadata = 0;
+  /** What the metadata and rows of its streams take. */
+  #streamHeld = 0;
   /** Bytes that had been read at the last look and not ended in the headers of a stream. */
   #unfinished = 0;
   /** Bytes that had been read when the last stream began, and before the read in which it did. */
@@ -197,9 +200,18 @@ export class GrpcConnection extends Connection {
     const { bytesRead } = this.#socket;
     if (bytesRead !== this.#begun) this.#before = this.#begun;
     this.#begun = bytesRead;
-    this.#streams.set(stream, { held, turn: this.#turn, unread: 0 });
+    this.#streams.set(stream, { held, turn: this.#turn, unread: 0, rows: 0 });
     this.#countPieces(stream);
-    this.#metadata += held;
+    this.#streamHeld += held;
+    this.#count();
+  }
+
+  /** A stream has so many bytes in memory beside those that are being sent. */
+  holds(stream: ServerHttp2Stream, bytes: number): void {
+    const open = this.#streams.get(stream);
+    if (open === undefined) return;
+    this.#streamHeld += bytes - open.rows;
+    open.rows = bytes;
     this.#count();
   }
 
@@ -207,7 +219,7 @@ export class GrpcConnection extends Connection {
   closed(stream: ServerHttp2Stream): void {
     const open = this.#streams.get(stream);
     if (open === undefined) return;
-    this.#metadata -= open.held;
+    this.#streamHeld -= open.held + open.rows;
     this.#streams.delete(stream);
     if (this.#isTurn && open.turn === this.#turn) this.#countReset();
     this.#count();
@@ -272,7 +284,7 @@ export class GrpcConnection extends Connection {
   }
 
   #count(): void {
-    const streams = this.#streams.size * STREAM + this.#metadata;
+    const streams = this.#streams.size * STREAM + this.#streamHeld;
     const tls = this.caller.owner === '' ? this.#tls : 0;
     this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete + this.#unread);
   }

@@ -269,6 +269,10 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#permit = undefined;
   }
 
+  holds(bytes: number): void {
+    this.#connection?.holds(streamOf(this.#next), bytes);
+  }
+
   #identify(authenticate: Authenticator['authenticate']): void {
     const principal = authenticate(this.#metadata!.get('authorization') as string[]);
     if (!(principal instanceof Promise)) this.#admit(principal);

@@ -81,6 +81,8 @@ export class HttpConnection extends Connection {
   #permit: Disposable | undefined;
   /** Bytes of an answer that are not read yet. */
   #answer = 0;
+  /** Bytes of an answer that are not sent yet. */
+  #rows = 0;
   #isStream = false;
   #isDetached = false;
   #isStopping = false;
@@ -154,6 +156,12 @@ export class HttpConnection extends Connection {
   sends(bytes: number): void {
     this.#release();
     this.#answer = bytes;
+    this.#count();
+  }
+
+  /** The answer has so many bytes in memory beside those that are being sent. */
+  holds(bytes: number): void {
+    this.#rows = bytes;
     this.#count();
   }
 
@@ -307,6 +315,7 @@ export class HttpConnection extends Connection {
     this.#isStream = false;
     this.#parsed = 0;
     this.#answer = 0;
+    this.#rows = 0;
     if (this.#socket.destroyed) return;
     this.#count();
     this.#wake();
@@ -333,7 +342,7 @@ export class HttpConnection extends Connection {
     const body = Math.min(this.#parsed - headers, MAX_MESSAGE);
     const request = this.#parsed === 0 ? 0 : REQUEST + HEADER_FACTOR * headers + body;
     // All that was read at once stays as long as any of it.
-    this.#admission.memory.set(this, request + this.#answer + (this.#bytes?.buffer.byteLength ?? 0));
+    this.#admission.memory.set(this, request + this.#answer + this.#rows + (this.#bytes?.buffer.byteLength ?? 0));
   }
 }
 

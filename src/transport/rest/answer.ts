@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
+import { connectionOf } from '../http/connection.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, entityTag, isUnmodified, varyBy } from '../http/headers.ts';
 import { arrayStream, compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
@@ -112,6 +113,7 @@ function longArray(rows: Rows, encode: Encoder<Fields>, { request, raw }: Fastif
   });
   finished(raw, () => void rows.return?.().catch(() => {}));
   const stream = arrayStream(batches, encode);
+  stream.on('pause', () => connectionOf(request.raw.socket).unread());
   stream.on('error', (error) => {
     request.failure = toPlantStoreError(error);
   });

@@ -99,6 +99,10 @@ class EventStream implements Viewer {
     return this.#response.writableLength;
   }
 
+  holds(bytes: number): void {
+    connectionOf(this.#request.raw.socket).holds(bytes);
+  }
+
   /** Sends the beginning of the watch as fast as the client reads it, and then the news. */
   async run(watch: Watch, beginning: AsyncIterable<readonly Step[]>): Promise<void> {
     const response = this.#response;
@@ -111,7 +115,9 @@ class EventStream implements Viewer {
     try {
       for await (const steps of beginning) {
         if (response.closed) return;
-        if (steps.length > 0 && !response.write(encodedSteps(steps))) await drained(response);
+        if (steps.length === 0 || response.write(encodedSteps(steps))) continue;
+        connectionOf(this.#request.raw.socket).unread();
+        await drained(response);
       }
     } catch (thrown) {
       watch.close();

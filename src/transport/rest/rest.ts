@@ -132,4 +132,8 @@ class RestCall implements Call {
     // The answer to HEAD has no stream.
     if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket).beginStream();
   }
+
+  holds(bytes: number): void {
+    connectionOf(this.#raw.socket).holds(bytes);
+  }
 }

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { rowBytes } from '../../src/log/view/listing.ts';
+import { implementPlantStore } from '../../src/plants/implementation.ts';
+import type { Receipts } from '../../src/plants/receipts.ts';
+import { PlantsService } from '../../src/plants/service.ts';
+import { stepBytes } from '../../src/plants/watch/channel.ts';
+import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
+import { GrpcApp } from '../support/grpc.ts';
+import { HttpApp } from '../support/http-app.ts';
+import { frame, rawSession } from '../support/raw-grpc.ts';
+
+/** A batch of a list without an end. */
+const ROWS = Array.from({ length: 250 }, (_, id) => ({ id: BigInt(id), name: 'Fern'.repeat(256), tag: undefined }));
+const STEPS = ROWS.reduce((bytes, plant) => bytes + stepBytes({ type: 'added', plant, position: undefined }), 0);
+const PATH = '/plantstore.v1.PlantStoreService';
+/** What of the answer is on its way to a client that reads nothing, at least. */
+const UNREAD = 16 * 1024;
+
+async function* endless() {
+  for (;;) yield ROWS;
+}
+
+const log = {
+  list: async () => ({ plants: endless(), next: undefined, position: 1 }),
+  status: { head: 1 },
+  onExtended: () => () => {},
+  onRestarted: () => {},
+  changed: new AbortController().signal,
+} as unknown as ConstructorParameters<typeof PlantsService>[0] & WatchedLog;
+const watches = new Watches(log, { maxWatches: 10, maxOwnerWatches: 10 });
+const plants = new PlantsService(log, createScopePolicy([]), watches);
+const service = implementPlantStore(plants, {} as Receipts);
+
+/** What a client makes the admission count that has asked and reads nothing. */
+interface Unread extends AsyncDisposable {
+  readonly admission: Admission;
+  leave(): void;
+}
+
+async function overHttp(starting: Promise<HttpApp>, head: string, body: Uint8Array | string = ''): Promise<Unread> {
+  const app = await starting;
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(`${head}\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
+  socket.write(body);
+  const { admission } = app;
+  return { admission, leave: () => socket.destroy(), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
+}
+
+const overRest = (header: string): Promise<Unread> => {
+  const methods = { listPlants: plants.openList.bind(plants) };
+  const app = HttpApp.rest(methods, { listPlants: plants.watchPlants.bind(plants) });
+  return overHttp(app, `GET /plants HTTP/1.1\r\n${header}`);
+};
+
+const overConnect = (method: string): Promise<Unread> =>
+  overHttp(
+    HttpApp.connect(service),
+    `POST ${PATH}/${method} HTTP/1.1\r\nContent-Type: application/connect+proto`,
+    frame(Buffer.alloc(0)),
+  );
+
+async function overGrpc(method: string): Promise<Unread> {
+  const admission = new Admission({ maxInFlight: 9, maxWait: 60_000, requestMemory: 2 ** 24 }, () => {});
+  const app = await GrpcApp.start(service, { admission });
+  const session = rawSession(app.address);
+  session
+    .request({
+      ':method': 'POST',
+      ':path': `${PATH}/${method}`,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    .on('error', () => {})
+    .end(frame(Buffer.alloc(0)));
+  return { admission, leave: () => session.destroy(), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
+}
+
+test.each<[string, number, () => Promise<Unread>]>([
+  ['a list over REST', rowBytes(ROWS) + UNREAD, () => overRest('Accept: application/json')],
+  ['a list over Connect', rowBytes(ROWS) + UNREAD, () => overConnect('StreamPlants')],
+  ['a list over gRPC', rowBytes(ROWS) + UNREAD, () => overGrpc('StreamPlants')],
+  ['a watch over REST', STEPS + UNREAD, () => overRest('Accept: text/event-stream')],
+  ['a watch over Connect', STEPS, () => overConnect('WatchPlants')],
+  ['a watch over gRPC', STEPS, () => overGrpc('WatchPlants')],
+])('what %s has in memory counts while its client reads nothing', async (_, bytes, ask) => {
+  await using unread = await ask();
+  const { admission } = unread;
+  await expect.poll(() => admission.held, { timeout: 10_000 }).toBeGreaterThan(bytes);
+  unread.leave();
+  await expect.poll(() => admission.held, { timeout: 10_000 }).toBe(0);
+});
