@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
+import type { ClientHttp2Session } from 'node:http2';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -207,6 +208,35 @@ test('what TLS takes counts as memory of requests until its client shows a token
   await rawCall(session, {}, frame(Buffer.alloc(0)));
   expect(small.held).toBeLessThan(HANDSHAKE_HELD);
   session.destroy();
+});
+
+test('of one owner, what TLS takes counts for all but the first connections', async () => {
+  const small = new Admission({ maxInFlight: 9, maxWait: 60_000, requestMemory: MIB }, () => {});
+  await using app = await GrpcApp.start({}, { tls, admission: small });
+  const at = Number(new URL(`https://${app.address}`).port);
+  const open = async () => {
+    const socket = connectTls({ port: at, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false });
+    const session = rawSession(app.address, socket);
+    await rawCall(session, {}, frame(Buffer.alloc(0)));
+    return session;
+  };
+  const few: ClientHttp2Session[] = [];
+  while (few.length < 16) few.push(await open());
+  expect(small.held).toBeLessThan(HANDSHAKE_HELD);
+  few.push(await open());
+  expect(small.held).toBeGreaterThanOrEqual(HANDSHAKE_HELD);
+  // Whoever leaves makes room for another one.
+  for (const session of few.splice(8)) session.destroy();
+  await expect.poll(() => small.held).toBeLessThan(HANDSHAKE_HELD);
+  few.push(await open());
+  expect(small.held).toBeLessThan(HANDSHAKE_HELD);
+  let ended = 0;
+  while (few.length < 40) {
+    const session = await open();
+    few.push(session.once('close', () => ended++));
+  }
+  await expect.poll(() => ended).toBeGreaterThan(0);
+  for (const session of few) session.destroy();
 });
 
 test('strangers who open all connections end none of another instance', async () => {

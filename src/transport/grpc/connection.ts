@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
-import { Connection } from '../admission/connection.ts';
+import { type Caller, Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
 import { handleOf } from './sockets.ts';
@@ -39,6 +39,12 @@ const REFLECTION = '/grpc.reflection.';
 const MOST_ANSWERS = 64 * 1024;
 /** What the library keeps of a small piece until its message is whole. */
 const PIECE_HELD = 256;
+
+/**
+ * Connections of an owner for which TLS does not count as memory: so any number of owners may have some, and none takes
+ * the memory of thousands.
+ */
+const SPARED = 16;
 
 /**
  * Calls that wait for their turn on a connection, beyond which no more is read from it until there are fewer: what Node
@@ -116,8 +122,10 @@ export class GrpcConnection extends Connection {
   #turn = 0;
   #isTurn = false;
   #reset = 0;
-  /** What TLS takes. It counts for whoever has shown no token. */
+  /** What TLS takes. */
   readonly #tls: number;
+  /** The owner who is spared this. */
+  #sparedTo: Caller | undefined;
   /** Small pieces since the last look, and since all requests were whole. */
   #small = 0;
   #kept = 0;
@@ -150,12 +158,14 @@ export class GrpcConnection extends Connection {
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
   verified(owner: string): void {
     this.#admission.verified(this, owner);
+    this.#spare();
     this.#count();
   }
 
   /** A call shows that the connection is another instance's. */
   trusted(): void {
     this.#admission.trusted(this);
+    this.#spare();
     this.#count();
   }
 
@@ -246,6 +256,15 @@ export class GrpcConnection extends Connection {
   #close(): void {
     this.#calls.length = 0;
     this.#admission.closed(this);
+    if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
+  }
+
+  /** Lets what TLS takes count no more, if its owner has few connections of which it does not. */
+  #spare(): void {
+    if (this.#tls === 0 || this.#sparedTo === this.caller || this.#socket.destroyed) return;
+    if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
+    this.#sparedTo = this.caller.spared < SPARED ? this.caller : undefined;
+    if (this.#sparedTo !== undefined) this.caller.spared++;
   }
 
   #beginTurn(): void {
@@ -285,7 +304,7 @@ export class GrpcConnection extends Connection {
 
   #count(): void {
     const streams = this.#streams.size * STREAM + this.#streamHeld;
-    const tls = this.caller.owner === '' ? this.#tls : 0;
+    const tls = this.#sparedTo === undefined ? this.#tls : 0;
     this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete + this.#unread);
   }
 }
