@@ -26,10 +26,10 @@ export async function examineService(config: Config): Promise<Finding[]> {
   );
 }
 
-/** What /readyz reports. Undefined if nothing answers, or something other than the service. */
+/** What /readyz reports. Undefined if nothing listens there, or something other than the service answers. */
 async function readiness(host: string, port: number): Promise<Finding | undefined> {
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
   try {
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
     const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'error' });
     const { status, dependencies } = (await response.json()) as Readyz;
     const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
@@ -39,8 +39,9 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     if (troubled.some(({ name }) => name === 'store'))
       return fail('service', `it runs, but ${why} ("What to do when" in docs/operations.md)`);
     return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
-  } catch {
-    return undefined;
+  } catch (error) {
+    if ((error as Error).name !== 'TimeoutError') return undefined;
+    return fail('service', `${url} does not answer within ${LIMIT / 1_000} s: if that lasts, restart the service`);
   }
 }
 

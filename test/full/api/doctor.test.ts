@@ -144,6 +144,18 @@ describe('finds, alone', () => {
     server.close();
   });
 
+  test('a service that is frozen is no other program', async () => {
+    await fill();
+    // The system accepts connections for a process that does not run.
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    expect((await doctor({ ADMIN_PORT: String(port) })).troubles).toEqual([
+      expect.stringMatching(new RegExp(`^fail +service +http.*:${port}/readyz does not answer within 3 s`)),
+    ]);
+    server.close();
+  });
+
   test('witnesses that are away, one more and one fewer than there may be', async () => {
     await fill();
     const server = createServer().listen(0, '127.0.0.1');
