@@ -9,6 +9,7 @@ import { eventMessage } from '../../src/publisher/message.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import type { Published, Topic } from '../../src/publisher/topic.ts';
 import { added, append } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 import { dataDirectory } from '../support/publication.ts';
 
 /** Alice adds a plant, bob one, and alice is erased; an earlier topic has it all. Then alice adds one again. */
@@ -62,6 +63,25 @@ test('an erasure whose event a restored topic has lost waits until it is there a
   gate.resolve();
   await expect.poll(() => topic.keys).toEqual(['alice', 'alice/2']);
   await expect.poll(async () => (await store.unfinished())[0]?.erases.isPublished).toBe(true);
+  await publisher.close();
+  await store.close();
+});
+
+test('an erasure that a former publisher notes late, for a topic that is gone, is published all the same', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  const topic = topicAt({ position: 0, hash: '' }, async () => {});
+  const late = override(store, {
+    erasurePublished: async (position, isPublished) => {
+      await store.erasurePublished(position, isPublished);
+      if (isPublished) return;
+      // One that was frozen between its publication and its note wakes, and an instance completes the erasure.
+      await store.erasurePublished(position, true);
+      await store.endErasures([position], true);
+    },
+  });
+  const publisher = new Publisher({ store: late, topic, onChange: () => {} });
+  await expect.poll(() => topic.keys).toEqual([undefined, 'bob/1', 'alice', 'alice/2']);
   await publisher.close();
   await store.close();
 });

@@ -225,8 +225,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the publisher goes on after events that it could not publish',
     file: 'publisher/publisher.ts',
-    from: `await session.publish(events.map((event) => asErased(event, unfinished)));`,
-    to: `await session.publish(events.map((event) => asErased(event, unfinished))).catch(() => {});`,
+    from: `await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));`,
+    to: `await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished))).catch(() => {});`,
   },
   {
     what: 'the publisher begins one event later than the topic ends',
