@@ -8,13 +8,6 @@ export const SCHEMA_VERSION = 6;
 /** The version of 1.0.0, which upgrade.ts takes over. */
 export const FORMER_VERSION = 5;
 
-/** Indexes and triggers of 1.0.0. */
-export const FORMER_OBJECTS: readonly string[] = [
-  'events_are_only_erased',
-  'events_are_not_deleted',
-  'events_by_idempotency_key',
-];
-
 /** The name of the only read model in `checkpoints`, as a literal. */
 export const PLANTS_CHECKPOINT = "'plants'";
 
@@ -159,12 +152,12 @@ export function checkSchema(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Throws if the database lacks what a version, by default this one, needs beside its tables, because somebody dropped it.
+ * Throws if the database lacks what this version needs beside its events, because somebody dropped it.
  * While a trigger is gone, nothing in the database keeps events from being changed or removed, so whoever writes refuses.
  * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
-export function checkObjects(db: DatabaseSync, path: string, objects = SCHEMA_OBJECTS): void {
-  const missing = missingOf(db, objects);
+export function checkObjects(db: DatabaseSync, path: string): void {
+  const missing = missingOf(db, SCHEMA_OBJECTS);
   if (missing.length > 0)
     throw new Error(
       `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,

@@ -21,7 +21,7 @@ import {
 import { sync } from './backup.ts';
 import { openReader, openWriter, prepareQuery } from './connection.ts';
 import { holdersOf } from './damage.ts';
-import { checkObjects, FORMER_OBJECTS, FORMER_VERSION, versionOf } from './schema.ts';
+import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
 /** The folder beside the old file with the new store, until its file takes the place of the old one. */
@@ -58,7 +58,6 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
   const folder = join(dirname(path), NEW);
   const db = openWriter(path, 'FULL');
   try {
-    checkObjects(db, path, FORMER_OBJECTS);
     yield* copied(db, folder, repair);
     keepLogId(db, folder);
     closeJournal(db, path);
