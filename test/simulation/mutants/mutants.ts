@@ -403,12 +403,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: `};`,
   },
   {
-    what: 'the projector passes an erasure and leaves its rows',
-    file: 'log/view/projector.ts',
-    from: `if (first?.erases === undefined) return true;`,
-    to: `if (first !== undefined) return true;`,
-  },
-  {
     what: 'a repair does not notice an erasure',
     file: 'audit/repair.ts',
     from: `await this.#fold.apply(this.#view.take(events));`,

@@ -226,9 +226,7 @@ export class MemoryStore implements Store {
 
   advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     return this.write('advance', (state) => {
-      const { erased } = changes;
-      const hasRows = erased !== undefined && ownersRows(state.rows, erased, undefined).length > 0;
-      if (state.checkpoint !== from || hasRows) return { changes: {}, result: false };
+      if (state.checkpoint !== from) return { changes: {}, result: false };
       const isRepair = from === to || from === undefined;
       const kept = isRepair && to !== undefined ? nodesOf(to) : Number.POSITIVE_INFINITY;
       return {

@@ -80,19 +80,14 @@ export async function removeRows(
   return keys.length;
 }
 
-/** Whether an owner has rows, within the caller's transaction. Without an owner, nobody has. */
-export async function hasRows({ plants }: Parts, session: ClientSession, owner: string | undefined): Promise<boolean> {
-  if (owner === undefined) return false;
-  return (await within(plants.findOne(ownedBy(owner, undefined), { session, projection: { _id: 1 } }))) !== null;
-}
-
 /** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */
 export async function applyChanges(
   { plants, tree }: Parts,
   session: ClientSession,
-  { deletes, inserts }: Changes,
+  { erased, deletes, inserts }: Changes,
   { first, hashes }: Nodes,
 ): Promise<void> {
+  if (erased !== undefined) await within(plants.deleteMany(ownedBy(erased, undefined), { session }));
   for (const keys of slices(deletes, DELETE_LIMIT))
     await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
   if (inserts.length > 0)
