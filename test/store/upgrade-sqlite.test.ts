@@ -167,7 +167,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     withDatabase((db) => db.exec('PRAGMA journal_mode = WAL'));
     const reader = new DatabaseSync(join(directory, DATABASE_FILE), { readOnly: true });
     reader.exec('BEGIN; SELECT count(*) FROM events');
-    await expect(upgrade()).rejects.toThrow('is in use by another program, such as a backup: ');
+    await expect(upgrade()).rejects.toThrow('is in use by another program, such as a backup');
     reader.close();
     await upgrade();
     await expectUpgraded();

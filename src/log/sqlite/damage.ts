@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { SQLITE_BUSY } from '../../file-lock.ts';
 import { DamagedStoreError } from '../store.ts';
@@ -29,15 +28,17 @@ export function naming<T>(path: string, work: () => T): T {
 }
 
 /**
- * The same error; one of SQLite names the file, and says who holds it, that the disk is full, or which rights are needed,
- * if that is the cause.
+ * The same error; one of SQLite names the file, and says that it is in use, that the disk is full, or which rights are
+ * needed, if that is the cause.
  */
 export function aboutFile(path: string, error: unknown): unknown {
   const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { readonly errcode?: number };
-  return code === 'ERR_SQLITE_ERROR'
-    ? new Error(`${path}${wordsFor(path, errcode, message)}`, { cause: error })
-    : error;
+  return code === 'ERR_SQLITE_ERROR' ? new Error(`${path}${wordsFor(errcode, message)}`, { cause: error }) : error;
 }
+
+/** What is said after the name of a database that another process holds. */
+export const IN_USE =
+  ' is in use by another program, such as a backup or a shell of sqlite3 (lsof names it): end that, or wait for its end, and try again';
 
 /** This user may not write to the database (SQLITE_READONLY), or not open it or a file beside it (SQLITE_CANTOPEN). */
 const NO_RIGHTS = [8, 14];
@@ -45,40 +46,13 @@ const NO_RIGHTS = [8, 14];
 /** A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE). */
 const FULL = [...NOT_WRITTEN, 4_874];
 
-function wordsFor(path: string, errcode: number, message: string): string {
-  if ((errcode & 0xff) === SQLITE_BUSY)
-    return ` is in use by ${holdersOf(path)}: end that, or wait for its end, and try again`;
+function wordsFor(errcode: number, message: string): string {
+  if ((errcode & 0xff) === SQLITE_BUSY) return IN_USE;
   if (FULL.includes(errcode))
     return ` cannot be used, because its disk is full or broken (${message}): free some space, and try again`;
   if (NO_RIGHTS.includes(errcode & 0xff))
     return ` cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`;
   return `: ${message}`;
-}
-
-/** The processes of this machine that hold a lock on a database, as Linux tells (proc_locks(5)); others without a name. */
-export function holdersOf(path: string): string {
-  const files = [path, `${path}-shm`].map(lockedFile);
-  try {
-    const locks = readFileSync('/proc/locks', 'utf8').matchAll(/ (\d+) ([\da-f]+:[\da-f]+:\d+) /g);
-    const pids = new Set(locks.filter(([, , file]) => files.includes(file)).map(([, pid]) => pid!));
-    pids.delete(String(process.pid));
-    const names = [...pids].map((pid) => `process ${pid} (${programOf(pid)})`);
-    if (names.length > 0) return names.join(' and ');
-  } catch {
-    // Another system, or the process has just ended.
-  }
-  return 'another program, such as a backup';
-}
-
-/** The program of a process and its first argument: the script, if the program runs one. */
-const programOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0', 2).join(' ').trim();
-
-/** A file as proc_locks(5) names it: the two numbers of its device (makedev(3)) in hexadecimal, and its inode. */
-function lockedFile(path: string): string | undefined {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  const [major, minor] = [(found.dev >> 8) & 0xfff, (found.dev & 0xff) | ((found.dev >> 12) & 0xfff00)];
-  return `${[major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':')}:${found.ino}`;
 }
 
 const SOUND = 'ok';

@@ -20,7 +20,7 @@ import {
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
 import { openReader, openWriter, prepareQuery } from './connection.ts';
-import { holdersOf } from './damage.ts';
+import { IN_USE } from './damage.ts';
 import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
@@ -127,7 +127,7 @@ function closeJournal(db: DatabaseSync, path: string): void {
   } catch (error) {
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
   }
-  throw new Error(`${path} is in use by ${holdersOf(path)}: end that, or wait for its end, and try again`);
+  throw new Error(`${path}${IN_USE}`);
 }
 
 /** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
