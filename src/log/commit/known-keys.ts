@@ -14,6 +14,11 @@ const PAGE = 1_000;
 /** An id as a number where that is exact. A number takes a fraction of a bigint's memory. */
 type CompactId = number | bigint;
 
+/** The ids of an owner's plants. */
+interface Known {
+  readonly ids: Set<CompactId>;
+}
+
 /**
  * Knows which plants of busy owners exist, so that their commands are decided without a read. It holds all plant ids of
  * an owner. It learns an owner in the background at the second lookup, and then keeps the ids current with the tail's
@@ -21,10 +26,9 @@ type CompactId = number | bigint;
  */
 export class KnownKeys {
   readonly #follower: Follower;
-  readonly #known: LRUCache<string, Set<CompactId>>;
+  readonly #known: LRUCache<string, Known>;
   /** True: looked up once. False: has too many plants. */
   readonly #candidates: LRUCache<string, boolean>;
-  #size = 0;
   #learning: Promise<void> | undefined;
   #closed = false;
 
@@ -32,19 +36,14 @@ export class KnownKeys {
   constructor(follower: Follower, owners: number) {
     this.#follower = follower;
     this.#candidates = new LRUCache({ max: owners });
-    this.#known = new LRUCache({
-      max: owners,
-      dispose: (ids) => {
-        this.#size -= ids.size;
-      },
-    });
+    this.#known = new LRUCache({ max: owners, maxSize: IDS });
     follower.tail.onRowsOutdated(() => this.#known.clear());
     follower.tail.onExtended((news) => this.#take(news));
   }
 
   /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Follower.lookAtRows. */
   isThere(owner: string, id: bigint): boolean | undefined {
-    return this.#known.get(owner)?.has(compact(id));
+    return this.#known.get(owner)?.ids.has(compact(id));
   }
 
   /** Records that plants of these owners had to be looked up. */
@@ -84,9 +83,7 @@ export class KnownKeys {
     for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))
       if (state === undefined) ids.delete(compact(id));
       else ids.add(compact(id));
-    this.#size += ids.size;
-    this.#known.set(owner, ids);
-    this.#shrink();
+    this.#keep(owner, ids);
   }
 
   /** The ids of an owner's rows, each as of some moment since the tail was pinned. Undefined: too many rows. */
@@ -109,18 +106,17 @@ export class KnownKeys {
         this.#candidates.delete(logged.erases.owner);
       }
       const event = plantEventOf(logged);
-      const ids = event && this.#known.peek(event.owner);
-      if (event === undefined || ids === undefined) continue;
-      const before = ids.size;
-      if (event.type === 'PlantAdded') ids.add(compact(event.plantId));
-      else ids.delete(compact(event.plantId));
-      this.#size += ids.size - before;
+      const known = event && this.#known.peek(event.owner);
+      if (event === undefined || known === undefined) continue;
+      if (event.type === 'PlantAdded') known.ids.add(compact(event.plantId));
+      else known.ids.delete(compact(event.plantId));
+      this.#keep(event.owner, known.ids);
     }
-    this.#shrink();
   }
 
-  #shrink(): void {
-    while (this.#size > IDS) this.#known.pop();
+  /** The cache counts the ids of a value when it gets it, and evicts others, or this one, if they are too many. */
+  #keep(owner: string, ids: Set<CompactId>): void {
+    this.#known.set(owner, { ids }, { size: Math.max(ids.size, 1) });
   }
 }
 

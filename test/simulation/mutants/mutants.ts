@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'known keys keep what is deleted',
     file: 'log/commit/known-keys.ts',
-    from: `else ids.delete(compact(event.plantId));`,
+    from: `else known.ids.delete(compact(event.plantId));`,
     to: ``,
   },
   {
