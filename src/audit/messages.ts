@@ -15,8 +15,9 @@ import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
 import type { Progress, Verdict } from './verify.ts';
 
-/** A timestamp in milliseconds since 1970, with its fraction. */
-export const millisecondsOf = ({ seconds, nanos }: Timestamp): number => Number(seconds) * 1_000 + nanos / 1_000_000;
+/** A timestamp in milliseconds since 1970; a half stands for any fraction, which a sum would round to 0 or 1. */
+export const millisecondsOf = ({ seconds, nanos }: Timestamp): number =>
+  Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000) + (nanos % 1_000_000 === 0 ? 0 : 0.5);
 
 /** A head as a message. */
 export const headMessage = ({ position, hash, time }: Head): HeadMessage =>

@@ -30,7 +30,7 @@ import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
-import { type Moment, plantsAsOf, positionAt } from './fold/as-of.ts';
+import { type Moment, plantsAsOf, positionBefore } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import {
   headMessage,
@@ -219,7 +219,7 @@ export async function* readEvents(
 
 /** The position to read after. Rejects with INVALID_FIELD if the log does not reach it. */
 async function startOf(log: EventLog, store: Store, { start }: ReadEventsRequest): Promise<number> {
-  if (start.case === 'fromTime') return positionAt(store, Math.ceil(millisecondsOf(start.value)) - 1);
+  if (start.case === 'fromTime') return positionBefore(store, millisecondsOf(start.value));
   const after = Number(start.value ?? 0n);
   const { position } = await log.head();
   if (after >= 0 && after <= position) return after;

@@ -39,6 +39,12 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
+/** So many nanoseconds after a time in milliseconds. */
+const beside = (time: number, nanoseconds: number) => {
+  const whole = timestampFromMs(time);
+  return { ...whole, nanos: whole.nanos + nanoseconds };
+};
+
 const plain = (event: LoggedEvent): LoggedEvent => ({
   ...event,
   commitment: new Uint8Array(event.commitment),
@@ -101,6 +107,11 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     const time = events[900]!.time;
     const fromTime = { case: 'fromTime' as const, value: timestampFromMs(time) };
     expect(await read({ start: fromTime })).toEqual(events.filter((event) => event.time >= time).map(plain));
+    // A nanosecond later, and not a whole millisecond.
+    const later = { case: 'fromTime' as const, value: beside(time, 1) };
+    expect((await read({ start: later })).map(({ position }) => position)).toEqual(
+      events.filter((event) => event.time > time).map(({ position }) => position),
+    );
     expect(await read({ owner: 'bob' })).toEqual(events.filter(({ event }) => event.owner === 'bob').map(plain));
     expect(await read({ owner: 'alice', plantId: 7n })).toEqual([0, 1, 9].map((index) => plain(events[index]!)));
     expect(await read({ owner: 'nobody' })).toEqual([]);
@@ -150,6 +161,8 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     expect(now.positions).toEqual([BigInt(events.length)]);
     const first = { case: 'time' as const, value: timestampFromMs(events[0]!.time - 1) };
     expect(await list({ asOf: first })).toEqual({ plants: [], positions: [0n] });
+    const justBefore = { case: 'time' as const, value: beside(events[0]!.time - 1, 999_999) };
+    expect(await list({ asOf: justBefore })).toEqual({ plants: [], positions: [0n] });
     expect(await failureOf(audit.listPlantsAsOf({ asOf: at(9_999n) }, auditor))).toMatchObject({ field: 'position' });
   });
 

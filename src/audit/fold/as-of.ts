@@ -68,3 +68,6 @@ export async function positionAt(store: Store, time: number): Promise<number> {
   }
   return low;
 }
+
+/** The last position whose event is before `time`. */
+export const positionBefore = (store: Store, time: number): Promise<number> => positionAt(store, Math.ceil(time) - 1);

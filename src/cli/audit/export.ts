@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { positionAt } from '../../audit/fold/as-of.ts';
+import { positionBefore } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
 import { exportedEvents } from '../../audit/steady.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
@@ -85,7 +85,7 @@ async function* eventsOf(
   store: Store,
   { after, from, owner, id, follow }: Options,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  let seen = from === undefined ? after : await positionAt(store, from - 1);
+  let seen = from === undefined ? after : await positionBefore(store, from);
   do {
     const { position: to } = await store.head();
     if (seen > to) throw beyond(seen, to);
