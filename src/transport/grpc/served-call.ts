@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
+import { performance } from 'node:perf_hooks';
 import {
   Metadata,
   ServerInterceptingCall,
@@ -10,8 +11,9 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { StreamingCall } from '../../call.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import { UNMATCHED } from '../../observe/request.ts';
+import { codeName, requestIdOf, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
+import type { RequestSpan } from '../../observe/tracing.ts';
 import { OVERLOADED, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import {
@@ -21,7 +23,6 @@ import {
   type Refusal,
   type WaitingCall,
 } from './connection.ts';
-import { ObservedCall } from './observe.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -108,8 +109,6 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
  * collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall, StreamingCall {
-  /** The report of the call, sent at its end. */
-  readonly observed: ObservedCall;
   since = 0;
   replayed = false;
   readonly isProbe: boolean;
@@ -120,6 +119,16 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   readonly #options: ServingOptions;
   readonly #serving: Serving;
   readonly #refusal: Refusal | undefined;
+  readonly #route: string;
+  readonly #begun = performance.now();
+  #principal: Principal | undefined;
+  #span: RequestSpan | undefined;
+  #requestId: string | undefined;
+  /** Bytes of the sent messages. */
+  #bytes = 0;
+  #failure: PlantStoreError | undefined;
+  /** The google.rpc.Code of the answer. Undefined while there is none. */
+  #code: number | undefined;
   /** The side of the library's handler. Undefined once the call is over. */
   #listener: Listener | undefined;
   #request: object | undefined;
@@ -143,7 +152,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#serving = options.servingOf(route);
     this.#refusal = options.connections.refusalOf(streamOf(next));
     this.isProbe = this.#serving.isProbe === true && this.#refusal === undefined;
-    this.observed = new ObservedCall(options.observer, this.#refusal?.isUnmatched ? UNMATCHED : route);
+    this.#route = this.#refusal?.isUnmatched ? UNMATCHED : route;
   }
 
   /**
@@ -160,7 +169,17 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   /** The caller, once it is authenticated. */
   get principal(): Principal {
-    return this.observed.principal!;
+    return this.#principal!;
+  }
+
+  /** The client's `x-request-id` if it is short and plain, otherwise a new one. Made on first use. */
+  get #id(): string {
+    this.#requestId ??= requestIdOf(this.#metadata?.get('x-request-id')[0]);
+    return this.#requestId;
+  }
+
+  get #about() {
+    return { protocol: 'grpc', method: 'POST', route: this.#route } as const;
   }
 
   get idempotencyKey(): readonly string[] | undefined {
@@ -174,8 +193,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   onReceiveMetadata(metadata: Metadata): void {
-    this.observed.received(metadata);
     this.#metadata = metadata;
+    this.#span = this.#options.observer?.tracing?.begin({ ...this.#about, headers: metadata.getMap() });
     const stream = streamOf(this.#next);
     this.#connection = connectionOf(stream);
     if (this.#connection === undefined) stream.close(constants.NGHTTP2_CANCEL);
@@ -210,9 +229,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   onReceiveHalfClose(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const { principal } = this.observed;
-    if (principal === undefined) this.#handle();
-    else this.#takePermit(principal.owner);
+    if (this.#principal === undefined) this.#handle();
+    else this.#takePermit(this.#principal.owner);
   }
 
   /** `message` is encoded. `sent` is called when it is on its way, or the call is over. */
@@ -223,7 +241,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     }
     this.#awaitReader();
     // Messages of gRPC's own services are encoded later, so they are not counted.
-    this.observed.bytes += message.byteLength ?? 0;
+    this.#bytes += message.byteLength ?? 0;
     // Of no effect after the first message.
     this.#next.sendMetadata(UNCOMPRESSED);
     if (this.#streams) this.#sent = sent;
@@ -233,28 +251,28 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   override sendStatus(status: Parameters<BaseCall['sendStatus']>[0]): void {
     if (this.isOver) return;
     this.#awaitReader();
-    this.observed.code = status.code;
+    this.#code = status.code;
     this.#next.sendStatus(status);
   }
 
   /** Its method has failed. */
   failed(thrown: unknown): void {
-    this.observed.failure = toPlantStoreError(thrown);
-    this.sendStatus(this.#options.statusOf(thrown, this.observed.requestId));
+    this.#failure = toPlantStoreError(thrown);
+    this.sendStatus(this.#options.statusOf(thrown, this.#id));
   }
 
   /** Whether it has its status, or nobody waits for it any more. */
   get isOver(): boolean {
-    return this.#listener === undefined || this.observed.code !== undefined;
+    return this.#listener === undefined || this.#code !== undefined;
   }
 
   /** Runs at the end of every call, however it ends. */
   onCancel(): void {
     clearTimeout(this.#timer);
     this.beginStream();
-    this.observed.ended(isPastDeadline(this.#next));
+    this.#report();
     // A unary method that has answered has nothing left to abort.
-    if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
+    if (this.#streams || this.#code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
     this.#listener = undefined;
     this.#metadata = undefined;
@@ -280,7 +298,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   #admit(principal: Principal): void {
-    this.observed.principal = principal;
+    this.#principal = principal;
     this.#connection?.verified(principal.owner);
     this.#read();
   }
@@ -310,9 +328,15 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #handle(): void {
     const { answer } = this.#serving;
     const request = this.#request;
-    if (answer === undefined) this.observed.run(() => this.#listener?.onReceiveHalfClose());
+    if (answer === undefined) this.#run(() => this.#listener?.onReceiveHalfClose());
     else if (request === undefined) this.sendStatus(NOT_ONE);
-    else this.observed.run(() => answer(request, this).catch((thrown) => this.failed(thrown)));
+    else this.#run(() => answer(request, this).catch((thrown) => this.failed(thrown)));
+  }
+
+  /** Calls the method, inside the call's span when tracing is on. */
+  #run(handle: () => void): void {
+    if (this.#span === undefined) handle();
+    else this.#span.run(handle);
   }
 
   #awaitReader(): void {
@@ -338,14 +362,36 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
   #fail(thrown: unknown): void {
     if (this.isOver) return;
-    this.observed.failure = toPlantStoreError(thrown);
-    this.#refuse(this.#options.statusOf(thrown, this.observed.requestId));
+    this.#failure = toPlantStoreError(thrown);
+    this.#refuse(this.#options.statusOf(thrown, this.#id));
   }
 
   #refuse(status: PartialStatusObject): void {
-    this.observed.code = status.code;
+    this.#code = status.code;
     this.#next.sendStatus(status);
     endStream(this.#next);
+  }
+
+  /**
+   * A call has no code when its client gave it up, or when grpc-js refused it before its message was complete. It counts
+   * as CANCELLED or DEADLINE_EXCEEDED.
+   */
+  #report(): void {
+    const { observer } = this.#options;
+    if (observer === undefined) return;
+    const code = this.#code ?? (isPastDeadline(this.#next) ? Status.DEADLINE_EXCEEDED : Status.CANCELLED);
+    const status = codeName(code);
+    this.#span?.end({ protocol: 'grpc', status });
+    observer.ended({
+      ...this.#about,
+      status,
+      seconds: (performance.now() - this.#begun) / 1000,
+      bytes: this.#bytes,
+      requestId: this.#id,
+      principal: this.#principal,
+      failure: this.#failure,
+      traceId: this.#span?.traceId,
+    });
   }
 
   static #late(call: ServedCall): void {
