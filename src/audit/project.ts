@@ -23,9 +23,9 @@ export async function project(store: Store, known: Projection = {}): Promise<num
       rest = rest.slice(step.length);
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);
+      await removeRows(store, step);
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changes(step), nodes)))
-        return project(store, { changes });
+      if (!(await store.advance(from, to, changes(step), nodes))) return project(store, { changes });
       from = to;
     }
   return from;

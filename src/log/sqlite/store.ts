@@ -293,7 +293,7 @@ class SqliteStore implements Store {
     return isDone;
   }
 
-  async removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+  async removeRows(owner: string, checkpoint: number): Promise<number> {
     return transaction(this.#projecting, () => removeRows(this.#projector.changes, owner, checkpoint));
   }
 

@@ -33,20 +33,17 @@ export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
 
 /**
  * Removes all rows of the owner whom the first of these events erases, if it erases one, in pieces that keep nobody
- * waiting. Returns false when the checkpoint has moved meanwhile. `onPiece` is awaited after each piece and the pause.
+ * waiting, unless the checkpoint moves meanwhile. `onPiece` is awaited after each piece and the pause.
  */
 export async function removeRows(
   store: Pick<Store, 'removeRows'>,
   [first]: readonly LoggedEvent[],
   onPiece: () => Promise<unknown> = async () => {},
-): Promise<boolean> {
+): Promise<void> {
   // Once its erasure is complete, no row is left.
-  if (first?.erases === undefined) return true;
+  if (first?.erases === undefined) return;
   const pace = new Pace();
-  for (;;) {
-    const removed = await store.removeRows(first.erases.owner, first.position - 1);
-    if (removed === undefined) return false;
-    if (removed === 0) return true;
+  while ((await store.removeRows(first.erases.owner, first.position - 1)) > 0) {
     await pace.rest();
     await onPiece();
   }
@@ -160,8 +157,8 @@ export class Projector {
     const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#follower.store, from);
-    const isRemoved = await removeRows(this.#follower.store, events, () => this.#afterPiece());
-    if (isRemoved && (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {
+    await removeRows(this.#follower.store, events, () => this.#afterPiece());
+    if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
       this.#follower.tail.projected(to);
       this.#tell(undefined);
     } else await this.#look();

@@ -188,7 +188,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a step of the projector that was refused counts as done',
     file: 'log/view/projector.ts',
-    from: `if (isRemoved && (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {`,
+    from: `if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {`,
     to: `if ((await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
   },
   {

@@ -241,9 +241,9 @@ export class MemoryStore implements Store {
     });
   }
 
-  removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+  removeRows(owner: string, checkpoint: number): Promise<number> {
     return this.write('removeRows', (state) => {
-      if (state.checkpoint !== checkpoint) return { changes: {}, result: undefined };
+      if (state.checkpoint !== checkpoint) return { changes: {}, result: 0 };
       const gone = ownersRows(state.rows, owner, undefined).slice(0, this.#sizes.instant);
       const rows = new Map(state.rows);
       for (const { id } of gone) rows.delete(keyString(owner, id));

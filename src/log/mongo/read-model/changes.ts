@@ -65,7 +65,7 @@ export async function removeRows(
   session: ClientSession,
   owner: string,
   from: number,
-): Promise<number | undefined> {
+): Promise<number> {
   const moved = await within(
     checkpoints.updateOne(
       { _id: PLANTS_CHECKPOINT, position: Long.fromNumber(from) },
@@ -73,7 +73,7 @@ export async function removeRows(
       { session },
     ),
   );
-  if (moved.matchedCount === 0) return undefined;
+  if (moved.matchedCount === 0) return 0;
   const found = plants.find(ownedBy(owner, undefined), { session, projection: { _id: 1 }, limit: DELETE_LIMIT });
   const keys = (await within(found.toArray())).map(({ _id }) => _id);
   if (keys.length > 0) await within(plants.deleteMany({ _id: { $in: keys } }, { session }));

@@ -47,8 +47,8 @@ export function moveCheckpoint(
 const REMOVED = 256;
 
 /** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
-export function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number | undefined {
-  if (begin.run({ from, upTo: from + 1 }).changes === 0) return undefined;
+export function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number {
+  if (begin.run({ from, upTo: from + 1 }).changes === 0) return 0;
   return Number(removeSome.run({ owner, limit: REMOVED }).changes);
 }
 
