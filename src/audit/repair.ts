@@ -92,9 +92,9 @@ interface Repair {
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
 async function attempted(store: Store, { fold, log, lease, least }: Repair): Promise<boolean> {
   while (!(await lease.has())) {
+    // Such as a full disk, on which reads go on.
+    if (lease.fault !== undefined) throw lease.fault;
     await pause(STANDBY);
-    // Rejects if the store cannot be reached, which a lease does not tell.
-    await store.head();
   }
   const at = await checkpointOf(store);
   const target = await targetOf(store, at, least);

@@ -18,6 +18,7 @@ export class Lease {
   /** By the monotonic clock: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
+  #fault: unknown;
 
   constructor(take: TakeLease) {
     this.#take = take;
@@ -26,6 +27,11 @@ export class Lease {
   /** Whether this instance holds the lease, as far as it knows. */
   get isHeld(): boolean {
     return monotonic() < this.#until;
+  }
+
+  /** Why the store did not take the last request. Undefined if it did. */
+  get fault(): unknown {
+    return this.#fault;
   }
 
   /** Whether this instance holds the lease. Renews it first if less than half of its duration remains. */
@@ -69,8 +75,10 @@ export class Lease {
     const now = monotonic();
     try {
       this.#until = (await this.#take(DURATION)) ? now + DURATION : Number.NEGATIVE_INFINITY;
-    } catch {
-      // The work needs the store too, and reports the fault.
+      this.#fault = undefined;
+    } catch (fault) {
+      // The work needs the store too, and reports its own.
+      this.#fault = fault;
     }
     return this.isHeld;
   }

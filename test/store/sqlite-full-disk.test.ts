@@ -3,6 +3,7 @@ import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
@@ -84,6 +85,25 @@ test.skipIf(process.platform !== 'linux')('when the disk is full an erasure is r
   } finally {
     limitFiles('unlimited');
     await log.close();
+    await opened.cleanup();
+  }
+});
+
+test.skipIf(process.platform !== 'linux')('a repair on a full disk ends with the reason', async () => {
+  const opened = await openSqliteStore();
+  const { store, directory } = opened;
+  try {
+    await append(store, ...plants(0, 20));
+    limitFiles(statSync(join(directory, `${DATABASE_FILE}-wal`)).size);
+    const repaired = async () => {
+      for await (const _ of repairReadModel(store));
+    };
+    await expect(repaired()).rejects.toThrow(/database or disk is full|disk I\/O error/);
+    limitFiles('unlimited');
+    await repaired();
+    expect(await readModel(store, 'alice')).toMatchObject({ position: 20 });
+  } finally {
+    limitFiles('unlimited');
     await opened.cleanup();
   }
 });
