@@ -10,7 +10,8 @@ let service: LocalService;
 let token: string;
 
 beforeAll(async () => {
-  service = await startLocalService();
+  // So that no time limit ends a connection instead.
+  service = await startLocalService({ REQUEST_TIMEOUT: '3600', IDLE_TIMEOUT: '3600' });
   token = await service.token('alice');
 });
 

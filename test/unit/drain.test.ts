@@ -13,7 +13,7 @@ test('a connection that never sends anything does not hold up the end', async ()
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
   await once(app.server, 'connection');
   const closed = once(socket, 'close');
-  // Its time limit for headers is a minute.
+  // Its time limit for headers is 20 s.
   await app.close();
   await closed;
   expect(socket.bytesRead).toBe(0);

@@ -97,7 +97,11 @@ describe.runIf(HAS_MONGODB)('instances without any setting of TLS', () => {
   });
 
   test('end a connection to the gRPC port that sends nothing', async () => {
-    await using service = await startService({ MONGODB_URI: newDatabase(), REQUEST_TIMEOUT: '1' });
+    await using service = await startService({
+      MONGODB_URI: newDatabase(),
+      REQUEST_TIMEOUT: '1',
+      IDLE_TIMEOUT: '3600',
+    });
     const [host, port] = service.grpcUrl.split(':');
     await once(connect(Number(port), host), 'close');
   });

@@ -31,8 +31,9 @@ beforeAll(async () => {
   const store = openSqlite(directory);
   await fill(store, PLANTS, 'alice');
   await store.close();
-  // So that thousands of calls at once are served on a slow machine too.
-  service = await startService({ DATA_DIR: directory, MAX_WAIT: '30000' });
+  // So that thousands of calls at once are served on a slow machine too, and no time limit ends a connection instead.
+  const limits = { MAX_WAIT: '30000', REQUEST_TIMEOUT: '3600', IDLE_TIMEOUT: '3600' };
+  service = await startService({ DATA_DIR: directory, ...limits });
   [token, bobs] = await Promise.all([service.token('alice'), service.token('bob')]);
   [alice, bob] = [grpcClient(service.grpcUrl), grpcClient(service.grpcUrl)];
   await unary(bob, 'createPlant', { plant: { id: 1n, name: "Bob's" } }, bearer(bobs));

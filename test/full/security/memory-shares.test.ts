@@ -18,8 +18,9 @@ let service: Service;
 let headers: Record<string, string>;
 
 beforeAll(async () => {
-  // A busy machine must not refuse what fills the log.
-  service = await startService({ MEMORY: `${MEMORY}`, MAX_WAIT: '10000' });
+  // A busy machine must not refuse what fills the log, and no time limit end a connection in the place of the bound.
+  const limits = { MAX_WAIT: '10000', REQUEST_TIMEOUT: '3600', IDLE_TIMEOUT: '3600' };
+  service = await startService({ MEMORY: `${MEMORY}`, ...limits });
   headers = { authorization: `Bearer ${await service.token('alice')}`, 'content-type': 'application/json' };
   await inParallel(EVENTS, async (id) => {
     const body = JSON.stringify({ id, name: NAME });
