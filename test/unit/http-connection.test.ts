@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -259,6 +260,22 @@ describe('an answer that lasts', () => {
     expect(admission.inFlight).toBe(0);
     client.write(GET);
     await closed;
+  });
+
+  test.skipIf(process.platform !== 'linux')('lets the system ask whether its client is there', async () => {
+    const { open, next } = await start();
+    const { client, socket } = await open();
+    client.write(GET);
+    const { request } = await next();
+    connectionOf(request.socket)!.beginStream();
+    const port = (number = 0) => `:${number.toString(16).toUpperCase().padStart(4, '0')} `;
+    const ends = new RegExp(`${port(socket.localPort)}\\w+${port(socket.remotePort)}`);
+    const line = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .find((one) => ends.test(one))!;
+    // The timer 02 is keep-alive's, and what is left of it in hundredths of a second.
+    const [, left = ''] = / 02:(\w+) /.exec(line) ?? [];
+    expect(Number.parseInt(left, 16)).toBeLessThanOrEqual(400);
   });
 
   test('ends with its connection if other requests wait behind it', async () => {

@@ -31,6 +31,12 @@ const GRACE = 100;
 /** Milliseconds for the rest of an answered request to arrive. The connection is then closed. */
 const LINGER = 5_000;
 
+/**
+ * Milliseconds of silence on a stream after which the system asks whether its client is there (TCP keep-alive). It asks
+ * ten times, a second apart: all of it before the next comment of an event stream, as it does not ask while data waits.
+ */
+const SILENCE = 4_000;
+
 /** Milliseconds for the next request of a connection to arrive once the server stops. */
 const LAST = 100;
 
@@ -149,6 +155,7 @@ export class HttpConnection extends Connection {
   beginStream(): void {
     this.#release();
     this.#isStream = true;
+    this.#socket.setKeepAlive(true, SILENCE);
     if (this.#bytes !== undefined) this.#socket.destroy();
   }
 
