@@ -23,15 +23,15 @@ export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]
 }
 
 /**
- * Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, fewer where they are large. No page is
- * empty.
+ * Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. No page
+ * is empty.
  */
-export function* pages(rows: readonly PlantRow[]): Generator<readonly PlantRow[]> {
+export function* pages(rows: readonly PlantRow[], most = PAGE_BYTES): Generator<readonly PlantRow[]> {
   let start = 0;
   let bytes = 0;
   for (let end = 0; end < rows.length; end++) {
     const size = BYTES_PER_CODE_UNIT * textLength(rows[end]!);
-    if (end - start === MAX_PAGE_PLANTS || (end > start && bytes + size > PAGE_BYTES)) {
+    if (end - start === MAX_PAGE_PLANTS || (end > start && bytes + size > most)) {
       yield rows.slice(start, end);
       start = end;
       bytes = 0;

@@ -18,8 +18,11 @@ import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
 import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
+import type { PlantRow } from '../log/store.ts';
 import { type Listing, rowBytes } from '../log/view/listing.ts';
-import { decodeCursor, encodeCursor } from './pages.ts';
+import { Semaphore } from '../semaphore.ts';
+import { nextTurn } from '../time/host.ts';
+import { decodeCursor, encodeCursor, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -40,6 +43,13 @@ export interface PlantList {
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /**
+ * Most bytes of the plants of a piece of a long list, and most pieces of all long lists in a turn of the event loop. To
+ * encode a piece takes some milliseconds at most. Owners take turns.
+ */
+const PIECE_BYTES = 64 * 1024;
+const MOST_PIECES = 2;
+
+/**
  * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call.
  * They check scopes and values, and reject with PlantStoreError.
  */
@@ -47,6 +57,7 @@ export class PlantsService {
   readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
   readonly #watches: Pick<Watches, 'open'>;
+  readonly #pieces = new Semaphore({ permits: MOST_PIECES, maxWaiting: Infinity });
 
   constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open'>) {
     this.#log = log;
@@ -104,7 +115,29 @@ export class PlantsService {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0) throw new InvalidFieldError('limit', 'must not be negative');
     const full = isFull(view);
-    return inView(held(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), call), full);
+    return inView(this.#inPieces(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), call), full);
+  }
+
+  /** A list, of which the call holds the batch that was read last. A long one comes in pieces. */
+  #inPieces(list: Listing, call: Call): Listing {
+    const { plants } = list;
+    if (Symbol.iterator in plants) return list;
+    const pieces = this.#piecesOf(plants, call);
+    // To return ends the read of the store at once, also before the first piece and while one is awaited.
+    const all = { next: () => pieces.next(), return: () => plants.return!(), [Symbol.asyncIterator]: () => all };
+    return { ...list, plants: all };
+  }
+
+  async *#piecesOf(batches: AsyncIterable<readonly PlantRow[]>, call: Call): AsyncGenerator<readonly PlantRow[]> {
+    for await (const batch of batches) {
+      call.holds?.(rowBytes(batch));
+      for (const piece of pages(batch, PIECE_BYTES)) {
+        const permit = await this.#pieces.acquire(call.principal.owner);
+        nextTurn(() => permit[Symbol.dispose]());
+        yield piece;
+      }
+    }
+    call.holds?.(0);
   }
 
   #caller(call: Call, scope: 'plants:read' | 'plants:write'): Principal {
@@ -126,19 +159,6 @@ function inView(listing: Listing, isFull: boolean): PlantList {
   const list: PlantList = { plants, nextCursor: next === undefined ? '' : encodeCursor(next), isFull };
   lastViews.set(listing, list);
   return list;
-}
-
-/** A list of which the call holds what is in memory for it alone: the batch that was read last. */
-function held(list: Listing, call: Call): Listing {
-  const { plants } = list;
-  if (Symbol.iterator in plants) return list;
-  const next = async () => {
-    const batch = await plants.next();
-    call.holds?.(batch.done === true ? 0 : rowBytes(batch.value));
-    return batch;
-  };
-  const batches = { next, return: () => plants.return!(), [Symbol.asyncIterator]: () => batches };
-  return { ...list, plants: batches };
 }
 
 /**

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
+import type { PlantRow } from '../../src/log/store.ts';
 import { rowBytes } from '../../src/log/view/listing.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import type { Receipts } from '../../src/plants/receipts.ts';
@@ -11,6 +12,7 @@ import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { GrpcApp } from '../support/grpc.ts';
 import { HttpApp } from '../support/http-app.ts';
+import { ALICE } from '../support/principal.ts';
 import { frame, rawSession } from '../support/raw-grpc.ts';
 
 /** A batch of a list without an end. */
@@ -20,8 +22,13 @@ const PATH = '/plantstore.v1.PlantStoreService';
 /** What of the answer is on its way to a client that reads nothing, at least. */
 const UNREAD = 16 * 1024;
 
-async function* endless() {
-  for (;;) yield ROWS;
+function endless() {
+  const all = {
+    next: async () => ({ done: false, value: ROWS }),
+    return: async () => ({ done: true, value: undefined }),
+    [Symbol.asyncIterator]: () => all,
+  };
+  return all;
 }
 
 const log = {
@@ -93,4 +100,31 @@ test.each<[string, number, () => Promise<Unread>]>([
   await expect.poll(() => admission.held, { timeout: 10_000 }).toBeGreaterThan(bytes);
   unread.leave();
   await expect.poll(() => admission.held, { timeout: 10_000 }).toBe(0);
+});
+
+test('of long lists that are read at once, a turn of the event loop has few pieces, and owners take turns', async () => {
+  let turn = 0;
+  const next = () => {
+    turn++;
+    immediate = setImmediate(next);
+  };
+  let immediate = setImmediate(next);
+  const perTurn = new Map<number, number>();
+  const pieces: string[] = [];
+  let isOver = false;
+  const read = async (owner: string) => {
+    const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
+    const list = await plants.openList({ cursor: '', view: 0, limit: undefined }, call);
+    for await (const piece of list.plants as AsyncIterable<PlantRow[]>) {
+      expect(piece.length).toBeLessThan(ROWS.length / 8);
+      perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
+      pieces.push(owner);
+      if (isOver || pieces.filter((one) => one === 'bob').length === 50) break;
+    }
+    isOver = true;
+  };
+  await Promise.all([...Array.from({ length: 30 }, () => read('alice')), read('bob')]);
+  clearImmediate(immediate);
+  expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(2);
+  expect(pieces.length).toBeLessThan(200);
 });
