@@ -62,7 +62,9 @@ Examples:
 /** What is wrong, in words: of a file, its name comes first. */
 function wordsOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { errno, path, message } = error as NodeJS.ErrnoException;
+  const { errno, path, message, name } = error as NodeJS.ErrnoException;
+  // Of the driver, which has no words for what happens while a primary is replaced.
+  if (name.startsWith('Mongo')) return `MongoDB: ${message}; run the command again, and plantstore doctor if it lasts`;
   return errno === undefined || path === undefined ? message : `${path}: ${getSystemErrorMessage(errno)}`;
 }
 

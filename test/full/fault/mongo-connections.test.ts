@@ -6,8 +6,10 @@ import type { Store } from '../../../src/log/store.ts';
 import { changesOf } from '../../../src/log/view/projector.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import type { OpenedStore } from '../../store/open-store.ts';
+import { command } from '../../support/command.ts';
 import { added, append, chain, NO_NODES, project } from '../../support/events.ts';
 import { readLog, verifyLog } from '../../support/fold.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 /** Calls of a store whose log has two events, of which the read model has the first. */
 const CALLS: Record<string, (store: Store, log: readonly LoggedEvent[]) => Promise<unknown>> = {
@@ -95,4 +97,19 @@ describe.runIf(HAS_MONGODB)('connections to MongoDB', () => {
       }),
     );
   });
+});
+
+test.skipIf(!HAS_MONGODB)('a command that loses its connection says whose it was, and what to do', async () => {
+  const { uri, cleanup } = await openMongoStore();
+  const { host, pathname } = new URL(uri);
+  const proxy = await TcpProxy.start(Number(host.split(':')[1]));
+  const MONGODB_URI = `mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`;
+  proxy.fate = (chunk) => (chunk.includes('\x02update\0') ? 'lose request' : 'forward');
+  expect(await command(['audit', 'rebuild'], { MONGODB_URI })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^plantstore: MongoDB: .*closed; run the command again, and plantstore doctor if/),
+  });
+  await proxy.close();
+  await cleanup();
 });
