@@ -68,10 +68,8 @@ function checkDatabase(path: string): void {
  * now.
  */
 async function keptFindings(config: Config, store: Store): Promise<Finding[]> {
-  const [path, keyPath] = [CHECKPOINT_FILE, AUDIT_KEY_FILE].map((name) => join(config.dataDirectory, name)) as [
-    string,
-    string,
-  ];
+  const path = join(config.dataDirectory, CHECKPOINT_FILE);
+  const keyPath = join(config.dataDirectory, AUDIT_KEY_FILE);
   if (!existsSync(path)) return [];
   if (config.auditSigningKey === undefined && !existsSync(keyPath))
     return [warn('checkpoint', `the key that signed ${path} is gone: restore ${keyPath}, or set AUDIT_SIGNING_KEY`)];
