@@ -14,7 +14,7 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { codeName, requestIdOf, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
-import { OVERLOADED, type Permit } from '../../semaphore.ts';
+import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import {
   connectionOf,
@@ -72,17 +72,10 @@ const UNCOMPRESSED = new Metadata();
 UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 
 /** The interceptor that makes every call of a client a ServedCall. */
-export function serveCalls(options: ServingOptions): ServerInterceptor {
-  const overloaded = options.statusOf(OVERLOADED);
-  const serving = {
-    ...options,
-    // Made once, so that a refusal is cheap.
-    statusOf: (thrown: unknown, requestId?: string) =>
-      thrown === OVERLOADED ? overloaded : options.statusOf(thrown, requestId),
-  };
-  return (method, call) =>
-    method.path.startsWith(INTERNAL) ? internalCall(call, options) : new ServedCall(call, method, serving);
-}
+export const serveCalls =
+  (options: ServingOptions): ServerInterceptor =>
+  (method, call) =>
+    method.path.startsWith(INTERNAL) ? internalCall(call, options) : new ServedCall(call, method, options);
 
 /** A call of an instance. Its connection counts for the instances once it has shown that it is one. */
 const internalCall = (call: BaseCall, { isInstance }: ServingOptions): ServerInterceptingCall =>

@@ -16,6 +16,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Service } from '../../call.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
+import { OVERLOADED } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
@@ -80,7 +81,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const stop = new AbortController();
   const methods = new Set<string>();
   const connections = new GrpcConnections(admission, methods);
-  const fail = (thrown: unknown, requestId?: string) => statusOf(rpcErrorOf(thrown, logger, requestId));
+  // Made once, so that a refusal is cheap.
+  const overloaded = statusOf(rpcErrorOf(OVERLOADED, logger));
+  const fail = (thrown: unknown, requestId?: string) =>
+    thrown === OVERLOADED ? overloaded : statusOf(rpcErrorOf(thrown, logger, requestId));
   const served = new Map(services.flatMap((service) => servedMethods(service, authenticate, stop.signal)));
   const servingOf = (path: string) => served.get(path) ?? (path.startsWith(HEALTH_PATH) ? HEALTH : REFLECTION);
   const server = new Server({
