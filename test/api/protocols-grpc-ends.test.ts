@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import http2 from 'node:http2';
+import http2, { type ServerHttp2Stream } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { create } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { expect, test, vi } from 'vitest';
@@ -314,4 +316,29 @@ test('a call that was answered before its request was complete leaves no timer b
   await Promise.all(paths.flatMap((path) => Array.from({ length: 30 }, () => call(path))));
   session.close();
   expect(timers() - before).toBeLessThan(10);
+});
+
+test('the stream of a closed call, which Node keeps for a while, keeps nothing of the call', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const calls: WeakRef<object>[] = [];
+  const streams: ServerHttp2Stream[] = [];
+  const listPlants = async (_request: never, call: StreamingCall) => {
+    calls.push(new WeakRef(call));
+    return page;
+  };
+  await using app = await GrpcApp.start({ listPlants });
+  const client = grpcClient(app.address);
+  const created = (message: unknown) => streams.push((message as { readonly stream: ServerHttp2Stream }).stream);
+  subscribe('http2.server.stream.created', created);
+  await unary(client, 'listPlants', {}, metadata, {});
+  unsubscribe('http2.server.stream.created', created);
+  client.close();
+  const isKept = () => {
+    collect();
+    return calls[0]!.deref() !== undefined;
+  };
+  await expect.poll(isKept).toBe(false);
+  expect(streams).toHaveLength(1);
+  expect(streams[0]!.closed).toBe(true);
 });

@@ -309,6 +309,14 @@ export class GrpcConnection extends Connection {
   }
 }
 
+/**
+ * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next full
+ * garbage collection.
+ */
+function release(this: ServerHttp2Stream): void {
+  this.removeAllListeners('data').removeAllListeners('end');
+}
+
 /** Puts back every Authorization field of a stream: Node keeps the first one, and a call must have one alone. */
 function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, raw: string[]): void {
   const tokens = raw.filter((_, index) => index % 2 === 1 && raw[index - 1] === 'authorization');
@@ -388,6 +396,7 @@ export class GrpcConnections {
     const { size, held } = measure(headers);
     const answers = headers[':path']?.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
     connection.opened(session, stream, held + answers);
+    stream.on('close', release);
     const refusal = this.#refusal(headers, size);
     if (refusal !== undefined) {
       this.#refusals.set(stream, refusal);
