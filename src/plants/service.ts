@@ -20,9 +20,8 @@ import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantRow } from '../log/store.ts';
 import { type Listing, rowBytes } from '../log/view/listing.ts';
-import { Semaphore } from '../semaphore.ts';
-import { nextTurn } from '../time/host.ts';
 import { decodeCursor, encodeCursor, pages } from './pages.ts';
+import { PIECE, Pieces } from './pieces.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -43,13 +42,6 @@ export interface PlantList {
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /**
- * Most bytes of the plants of a piece of a long list, and most pieces of all long lists in a turn of the event loop. To
- * encode a piece takes some milliseconds at most. Owners take turns.
- */
-const PIECE_BYTES = 64 * 1024;
-const MOST_PIECES = 2;
-
-/**
  * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call.
  * They check scopes and values, and reject with PlantStoreError.
  */
@@ -57,7 +49,7 @@ export class PlantsService {
   readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
   readonly #watches: Pick<Watches, 'open'>;
-  readonly #pieces = new Semaphore({ permits: MOST_PIECES, maxWaiting: Infinity });
+  readonly #pieces = new Pieces();
 
   constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open'>) {
     this.#log = log;
@@ -131,9 +123,8 @@ export class PlantsService {
   async *#piecesOf(batches: AsyncIterable<readonly PlantRow[]>, call: Call): AsyncGenerator<readonly PlantRow[]> {
     for await (const batch of batches) {
       call.holds?.(rowBytes(batch));
-      for (const piece of pages(batch, PIECE_BYTES)) {
-        const permit = await this.#pieces.acquire(call.principal.owner);
-        nextTurn(() => permit[Symbol.dispose]());
+      for (const piece of pages(batch, PIECE)) {
+        await this.#pieces.turn(call.principal.owner);
         yield piece;
       }
     }

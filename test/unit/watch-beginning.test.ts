@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
@@ -27,6 +28,7 @@ const keeper = (of: Partial<WatchKeeper>): WatchKeeper => ({
   missed: async () => undefined,
   state: async () => ({ plants: rows, position: missed.length }) as never,
   delivered: () => {},
+  turn: () => turn(),
   left: () => {},
   ...of,
 });

@@ -1,15 +1,16 @@
 import type { Validity } from '../../auth/validity.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
-import type { Listing } from '../../log/view/listing.ts';
-import { monotonic, turn } from '../../time/host.ts';
+import { type Listing, rowBytes } from '../../log/view/listing.ts';
+import { monotonic } from '../../time/host.ts';
+import { PIECE } from '../pieces.ts';
 import { type Channel, type Mark, type Step, type Subscriber, stepBytes } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface Viewer {
   /** Bytes of taken steps that are not sent yet. */
   readonly unsent: number;
-  /** The beginning has so many bytes in memory. Undefined where memory is not counted. */
+  /** The state has so many bytes in memory for this reader alone. Undefined where memory is not counted. */
   holds?(bytes: number): void;
   /** There may be steps to take. */
   news(): void;
@@ -40,11 +41,10 @@ export interface WatchKeeper {
   /** The last position that was delivered to all watches. */
   readonly known: number;
   delivered(steps: number): void;
+  /** Resolves when the next piece of a long beginning may be made. */
+  turn(owner: string): Promise<void>;
   left(watch: Watch): void;
 }
-
-/** Bytes of the steps that are sent in one turn of the event loop. Escaped in JSON, they may be six times as many. */
-const PIECE = 64 * 1024;
 
 /** A state that is not read yet may hold what was erased. */
 const ERASED = new PlantStoreError(
@@ -80,7 +80,7 @@ export class Watch implements Subscriber {
   }
 
   /**
-   * The beginning, in pieces, at most one in a turn of the event loop. After a position: the missed events. Otherwise, or
+   * The beginning, in pieces, few of which come in a turn of the event loop. After a position: the missed events. Otherwise, or
    * when memory does not hold the missed events: the state and then `ready`, with `reset` first if a position was given.
    * Read it to its end before taking any step. Rejects with PlantStoreError; the watch is then over.
    */
@@ -106,7 +106,22 @@ export class Watch implements Subscriber {
     const list = await this.#keeper.state(owner);
     const position = Math.max(list.position, known);
     this.#passOver(position);
-    return stateOf(list, position, after === undefined ? NOTHING : RESET);
+    return this.#stateOf(list, position, after === undefined ? NOTHING : RESET);
+  }
+
+  async *#stateOf({ plants }: Listing, position: number, before: readonly Step[]): AsyncGenerator<readonly Step[]> {
+    const ready = { type: 'ready', position } as const;
+    if (Symbol.iterator in plants) {
+      yield [...before, ...plants.map(added), ready];
+      return;
+    }
+    if (before.length > 0) yield before;
+    for await (const batch of plants) {
+      this.#viewer.holds?.(rowBytes(batch));
+      if (batch.length > 0) yield batch.map(added);
+    }
+    this.#viewer.holds?.(0);
+    yield [ready];
   }
 
   #passOver(position: number): void {
@@ -118,17 +133,17 @@ export class Watch implements Subscriber {
     batches: Iterable<readonly Step[]> | AsyncIterable<readonly Step[]>,
   ): AsyncGenerator<readonly Step[]> {
     for await (const batch of batches) {
-      this.#viewer.holds?.(batch.reduce((bytes, step) => bytes + stepBytes(step), 0));
+      const bytes = batch.reduce((sum, step) => sum + stepBytes(step), 0);
       for (const piece of piecesOf(batch)) {
+        // Thousands may connect again at once, and most states are one small piece.
+        if (bytes > PIECE) await this.#keeper.turn(this.channel.owner);
         if (!this.#validity.holds) await this.#validity.confirm();
         if (this.#why !== undefined) throw this.#why;
         if (this.#isOver) return;
         this.#tell(piece);
         yield piece;
-        await turn();
       }
     }
-    this.#viewer.holds?.(0);
     this.#isBeginning = false;
   }
 
@@ -211,21 +226,6 @@ function* piecesOf(steps: readonly Step[]): Generator<readonly Step[]> {
     bytes = 0;
   }
   if (start < steps.length) yield steps.slice(start);
-}
-
-async function* stateOf(
-  { plants }: Listing,
-  position: number,
-  before: readonly Step[],
-): AsyncGenerator<readonly Step[]> {
-  const ready = { type: 'ready', position } as const;
-  if (Symbol.iterator in plants) {
-    yield [...before, ...plants.map(added), ready];
-    return;
-  }
-  if (before.length > 0) yield before;
-  for await (const batch of plants) if (batch.length > 0) yield batch.map(added);
-  yield [ready];
 }
 
 const added = (plant: PlantRow): Step => ({ type: 'added', plant, position: undefined });

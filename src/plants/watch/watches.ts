@@ -5,6 +5,7 @@ import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
+import { Pieces } from '../pieces.ts';
 import { Channel, erasedAt, type Step, stepOf } from './channel.ts';
 import { Rounds } from './rounds.ts';
 import { type Missed, type Viewer, Watch, type WatchKeeper } from './watch.ts';
@@ -59,6 +60,7 @@ export class Watches implements WatchKeeper {
   readonly #limits: WatchLimits;
   #known: number;
   readonly #channels = new Map<string, Channel>();
+  readonly #pieces = new Pieces();
   readonly #rounds = new Rounds();
   readonly #stopListening: () => void;
   readonly #watches = new Set<Watch>();
@@ -140,6 +142,11 @@ export class Watches implements WatchKeeper {
   /** See WatchKeeper. */
   state(owner: string): Promise<Listing> {
     return this.#log.list({ owner, after: undefined, limit: undefined });
+  }
+
+  /** See WatchKeeper. */
+  turn(owner: string): Promise<void> {
+    return this.#pieces.turn(owner);
   }
 
   /** See WatchKeeper. */
