@@ -121,16 +121,18 @@ export class SteadyView {
 }
 
 /**
- * The events of one owner, or of one plant of the owner, that have their contents. Of an erasure that had begun before, all
- * are left out that it removes. Rejects at the end with ErasedMeanwhileError when one that began later may have removed some.
+ * The events of one owner, or of one plant of the owner, after a position, that have their contents. Of an erasure that had
+ * begun before, all are left out that it removes. Rejects at the end with ErasedMeanwhileError when one that began later
+ * may have removed some.
  */
 export async function* eventsOfOwner(
   store: Store,
-  only: { readonly owner: string; readonly id?: bigint; readonly to?: number },
+  only: { readonly owner: string; readonly id?: bigint | undefined; readonly to?: number },
+  after = 0,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const view = await SteadyView.open(store, { isWhole: false });
   let first: number | undefined;
-  for await (const events of store.read(0, only)) {
+  for await (const events of store.read(after, only)) {
     const left = view.take(events).filter(({ event }) => event !== undefined);
     first ??= left[0]?.position;
     if (left.length > 0) yield left;

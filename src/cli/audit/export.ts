@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { positionBefore } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
-import { exportedEvents } from '../../audit/steady.ts';
+import { eventsOfOwner, exportedEvents } from '../../audit/steady.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { wholeRange } from '../../log/whole-range.ts';
@@ -90,7 +90,8 @@ async function* eventsOf(
     const { position: to } = await store.head();
     if (seen > to) throw beyond(seen, to);
     // Of the events of one owner or plant, nobody can tell that one is missing.
-    if (owner !== undefined || id !== undefined) yield* store.read(seen, { to, owner, id });
+    if (owner !== undefined && !follow) yield* eventsOfOwner(store, { to, owner, id }, seen);
+    else if (owner !== undefined || id !== undefined) yield* store.read(seen, { to, owner, id });
     // Whoever follows the log hears of each erasure behind what it removes.
     else yield* follow ? wholeRange(store, seen, to) : exportedEvents(store, seen, to);
     seen = to;

@@ -196,6 +196,29 @@ describe('travel', () => {
     expect(stderr).toContain('the log ends at position 4, before 5');
   });
 
+  test('an export of an owner who is erased while it is read fails', async () => {
+    await fill(...Array.from({ length: 5_000 }, (_, id) => added('alice', BigInt(id), 'x'.repeat(900))));
+    const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--owner', 'alice'], {
+      env: { PATH: process.env.PATH, DATA_DIR: data },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    // What is not read fills the pipe, so that it waits.
+    await once(child.stdout, 'readable');
+    expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
+    let lines = 0;
+    let why = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      lines += chunk.toString('latin1').split('\n').length - 1;
+    });
+    child.stderr.on('data', (chunk) => {
+      why += chunk;
+    });
+    const [code] = await once(child, 'close');
+    expect(lines).toBeLessThan(5_000);
+    expect(code).toBe(1);
+    expect(why).toContain('an owner was erased while the log was read');
+  }, 30_000);
+
   test('a followed export goes on with what is appended later', async () => {
     const events = await some();
     const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow'], {
