@@ -80,12 +80,28 @@ export const OTHERS: Readonly<
     weight: 1,
     draw: (random) => ({ do: 'erase', at: at(random), owner: owner(random), byCommand: random.chance(0.5) }),
   },
+  'erase again': {
+    share: 0.2,
+    weight: 0.7,
+    draw: (random) => ({ do: 'erase again', at: at(random), byCommand: random.chance(0.5) }),
+  },
+  'as of': {
+    share: 0.2,
+    weight: 1,
+    draw: (random) => ({
+      do: 'as of',
+      owner: random.chance(0.8) ? owner(random) : undefined,
+      back: random.chance(0.5) ? 0 : random.whole(0, 20),
+    }),
+  },
+  follow: { share: 0.2, weight: 0.5, draw: (random) => ({ do: 'follow', at: at(random) }) },
   rebuild: { share: 0.25, weight: 0.5, draw: () => ({ do: 'rebuild' }) },
   move: { share: 0.15, weight: 0.3, draw: () => ({ do: 'move' }) },
   verify: { share: 0.2, weight: 0.3, draw: () => ({ do: 'verify' }) },
   damage: { share: 0.06, weight: 0.5, draw: (random) => ({ do: 'damage', what: random.one(MENDED) }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
+  stop: { share: 0.2, weight: 0.7, draw: (random) => ({ do: 'stop', at: at(random), for: long(random) }) },
   'witness away': {
     share: 0.3,
     weight: 0.5,
@@ -106,11 +122,17 @@ export const OTHERS: Readonly<
     weight: 0.7,
     draw: (random) => ({ do: 'depose', at: at(random), for: random.scaled(100, OLD) }),
   },
+  fill: { share: 0.15, weight: 0.5, draw: (random) => ({ do: 'fill', for: random.scaled(1, 5_000) }) },
   backup: { share: 0.12, weight: 0.3, draw: () => ({ do: 'backup' }) },
   restore: {
     share: 0.1,
     weight: 0.3,
     draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000), isRunning: random.chance(0.4) }),
+  },
+  'topic away': {
+    share: 0.08,
+    weight: 0.5,
+    draw: (random) => ({ do: 'topic away', for: random.scaled(1_000, 30_000) }),
   },
   'rewind topic': {
     share: 0.05,
@@ -156,10 +178,34 @@ export function accident(random: Random, action: Extract<Action, { do: 'erase' |
   ];
 }
 
+/** What reads the log is slow, and meanwhile its owner is erased. */
+export function readSlowly(random: Random, action: Extract<Action, { do: 'as of' }>): Action[] {
+  const whose = action.owner ?? owner(random);
+  const time = random.scaled(500, LEASES);
+  const calls = Math.floor(random.scaled(1, 12));
+  return [
+    ...Array.from(
+      { length: random.whole(1, 4) },
+      () => ({ do: 'burst', at: at(random), owner: whose, count: 5 }) as const,
+    ),
+    action,
+    { do: 'befall', at: LAST, calls, for: time, how: 'freeze' },
+    { do: 'erase', at: at(random), owner: whose, byCommand: false },
+    { do: 'wait', for: time },
+  ];
+}
+
 /** A backup, what is lost, and its restore. */
 export function restored(random: Random, action: Extract<Action, { do: 'restore' }>): Action[] {
   const lost = Array.from({ length: random.whole(1, 12) }, () => random.one(OF_OWNERS)(random));
-  return [{ do: 'backup' }, ...lost, action];
+  // At times what is lost is signed.
+  const signs: Action[] = random.chance(0.5)
+    ? [
+        { do: 'checkpoint', at: at(random) },
+        { do: 'wait', for: 500 },
+      ]
+    : [];
+  return [{ do: 'backup' }, ...lost, ...signs, action];
 }
 
 /** Rows are wrong for a time, and then they are repaired, at times by somebody who meets with an accident. */

@@ -22,6 +22,7 @@ process.on('unhandledRejection', (error) => {
  */
 const OF_A_RESTORE: readonly Kind[] = [
   ...(['read model', 'order', 'outcome', 'decision', 'list', 'get', 'watch', 'linearizability'] as const),
+  ...(['as of', 'follow'] as const),
 ];
 
 /** What is wrong with a history, unless such a restore explains it. */

@@ -1,3 +1,4 @@
+import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { Taker } from '../../src/log/forward/taker.ts';
 import type { EventLog } from '../../src/log/log.ts';
 import { openWhenReachable } from '../../src/log/open.ts';
@@ -5,6 +6,7 @@ import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
+import { pause } from '../../src/time/pause.ts';
 import { type Checkpoints, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { CosignedCheckpoints, type WitnessOutcome } from '../../src/transparency/cosigned-checkpoints.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
@@ -19,6 +21,7 @@ import { MemoryStore, type Sizes } from './store/memory-store.ts';
 /** Small, so that a short history has every case: several batches, several steps. */
 export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advanceLimit: 6 };
 
+const STOPPING = new PlantStoreError('SHUTTING_DOWN', 'this instance stops');
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
 const RECENT = 64 * 1024;
@@ -38,6 +41,8 @@ export interface Surroundings {
   readonly quorum: number;
   /** Called with the outcome of each request to a witness. */
   readonly onOutcome: (process: Process, witness: string, outcome: WitnessOutcome, error: unknown) => void;
+  /** Called when an instance says that the read model is of no use. */
+  readonly onReadModelBroken: (process: Process, fault: Error) => void;
   /** Called when no checkpoint can be made of the log any more. */
   readonly onBroken: (error: Error) => void;
 }
@@ -50,6 +55,8 @@ export interface Service {
   readonly tree: Tree;
   /** Those that are served. */
   readonly checkpoints: Checkpoints;
+  /** Undefined: nothing is published. */
+  readonly publisher: Publisher | undefined;
 }
 
 /** An instance of the service in one process, composed as the service is, without its transports. */
@@ -59,6 +66,9 @@ export class Instance {
   readonly #surroundings: Surroundings;
   /** What it has there outlives it. */
   readonly disk: Disk;
+  /** What it says to be wrong with its store, and with the read model, as its readiness does. */
+  readonly faults: { store?: unknown; readModel?: unknown } = {};
+  isStopping = false;
   #taker: Taker | undefined;
   #service: Service | undefined;
 
@@ -71,18 +81,30 @@ export class Instance {
     process.do(() => void this.#start().catch((error) => surroundings.onStartFailed(process, error)));
   }
 
-  /** Undefined until it has started, and once it is dead. */
+  /** Undefined until it has started, and once it stops or is dead. */
   get service(): Service | undefined {
     return this.process.isDead ? undefined : this.#service;
   }
 
   async #start(): Promise<void> {
-    const { server, network, topic, key, witnesses, quorum, onOutcome, onBroken } = this.#surroundings;
+    const { server, network, topic, key, witnesses, quorum, onOutcome, onReadModelBroken, onBroken } =
+      this.#surroundings;
     const { process } = this;
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
     const { store, log } = await openWhenReachable(
       { open, isFinal: () => false },
-      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, publishes: this.publishes, onFault: () => {} },
+      {
+        limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT },
+        publishes: this.publishes,
+        onFault: () => {},
+        onReachable: (fault) => {
+          this.faults.store = fault;
+        },
+        onReadModel: (fault) => {
+          this.faults.readModel = fault;
+          if (fault !== undefined) onReadModelBroken(process, fault);
+        },
+      },
       new AbortController().signal,
       () => {},
     );
@@ -113,12 +135,23 @@ export class Instance {
             head: () => log.head(),
             onFault: (fault) => fault && onBroken(fault),
           });
-    if (topic !== undefined)
+    const publisher =
+      topic &&
       new Publisher({
         store: new MemoryStore(server.database, server.connection(process, 'publisher'), SIZES),
         topic: topic.from(process),
         onChange: () => {},
       });
-    this.#service = { store, log, watches, tree, checkpoints };
+    this.#service = { store, log, watches, tree, checkpoints, publisher };
+  }
+
+  /** Stops as the service does at SIGTERM: hands writing on, serves for the grace, accepts nothing more, and closes. */
+  async stop({ log, watches, publisher }: Service, grace: number): Promise<void> {
+    void log.handOn();
+    await pause(grace);
+    this.#service = undefined;
+    watches.close(STOPPING);
+    await publisher?.close();
+    await log.close();
   }
 }

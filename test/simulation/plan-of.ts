@@ -1,4 +1,4 @@
-import { accident, damaged, OF_OWNERS, OTHERS, restored, silence } from './draws.ts';
+import { accident, damaged, OF_OWNERS, OTHERS, readSlowly, restored, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import { MOST_WITNESSES } from './machine/witnesses.ts';
@@ -55,6 +55,7 @@ function chain(random: Random, action: Action): Action[] {
   if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
   if (action.do === 'erase' && random.chance(0.2)) return accident(random, action);
   if (action.do === 'line' && action.is === 'silent' && random.chance(0.7)) return silence(random, action);
+  if (action.do === 'as of' && random.chance(0.5)) return readSlowly(random, action);
   if (action.do === 'restore') return restored(random, action);
   if (action.do === 'damage') return damaged(random, action);
   return [action];
@@ -86,13 +87,12 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
   const asked = random.of('named');
   for (const name of named) {
     const action = OTHERS[name]!.draw(asked);
-    const all = action.do === 'damage' ? damaged(asked, action) : [action];
-    const next = all.map((each) => ({ ...each, gap: asked.scaled(haste / 50, haste * 5) }));
+    const next = chain(asked, action).map((each) => ({ ...each, gap: asked.scaled(haste / 50, haste * 5) }));
     steps.splice(asked.whole(0, steps.length), 0, ...next);
   }
   const plan: Plan = {
     instances: random.one([1, 2, 2, 3, 3, 3]),
-    publishes: random.chance(0.2) || steps.some((step) => step.do === 'rewind topic'),
+    publishes: random.chance(0.2) || steps.some((step) => step.do === 'rewind topic' || step.do === 'topic away'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
     isEmbedded: random.of('embedded').chance(0.25),

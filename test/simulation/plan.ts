@@ -42,13 +42,21 @@ export type Action =
   | { readonly do: 'checkpoint'; readonly at: number }
   | { readonly do: 'receipt'; readonly at: number; readonly owner: string }
   | { readonly do: 'erase'; readonly at: number; readonly owner: string; readonly byCommand: boolean }
+  /** The last eraser asks once more, as after an outcome that it does not know. */
+  | { readonly do: 'erase again'; readonly at: number; readonly byCommand: boolean }
   | { readonly do: 'rebuild' }
   | { readonly do: 'move' }
   | { readonly do: 'verify' }
+  /** An auditor asks for the plants as of an earlier position; without an owner, for those of all. */
+  | { readonly do: 'as of'; readonly owner: string | undefined; readonly back: number }
+  /** An auditor reads the log from its beginning, and goes on with it. */
+  | { readonly do: 'follow'; readonly at: number }
   /** Somebody changes the read model, or it is damaged. An operator hears of it and repairs it. */
   | { readonly do: 'damage'; readonly what: DamageName }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
+  /** An instance is stopped in order, and started again after a time. */
+  | { readonly do: 'stop'; readonly at: number; readonly for: number }
   /** At a call of the database, so many calls from now, a process meets with an accident. */
   | {
       readonly do: 'befall';
@@ -64,9 +72,13 @@ export type Action =
   | { readonly do: 'fail over'; readonly hold: number }
   /** An instance reaches only a server that was deposed. */
   | { readonly do: 'depose'; readonly at: number; readonly for: number }
+  /** Nothing can be appended, as on a full disk. */
+  | { readonly do: 'fill'; readonly for: number }
   | { readonly do: 'backup' }
   /** The last backup takes the place of the database, under running instances or while all are stopped. */
   | { readonly do: 'restore'; readonly for: number; readonly isRunning: boolean }
+  /** Kafka takes no events for a time. */
+  | { readonly do: 'topic away'; readonly for: number }
   /** Kafka is restored as it was so many milliseconds ago. */
   | { readonly do: 'rewind topic'; readonly by: number }
   | { readonly do: 'cut'; readonly at: number }

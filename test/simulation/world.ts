@@ -1,9 +1,12 @@
 import { createPrivateKey } from 'node:crypto';
+import type { EraseRequest } from '../../src/log/erasure/eraser.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { runOn } from '../../src/time/host.ts';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
+import type { LogReader } from './actions/audit.ts';
+import { checkpoint } from './actions/proofs.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
@@ -71,8 +74,13 @@ export class World {
   erasures = 0;
   /** When each eraser was asked, by its actor. */
   readonly erasers = new Map<string, number>();
+  /** What the last of them asked for. */
+  lastEraser: EraseRequest | undefined;
+  /** Readers of the log. */
+  readonly readers: LogReader[] = [];
   rebuilds = 0;
   moves = 0;
+  audits = 0;
   verifications = 0;
   /** The last backup. */
   backup: State | undefined;
@@ -121,7 +129,18 @@ export class World {
       quorum,
       onOutcome: ({ name }, witness, outcome, error) => {
         this.tell(name, `${witness}: ${error === undefined ? outcome : `${outcome}: ${(error as Error).message}`}`);
-        if (!this.isTamperedWith) this.judge(() => this.proofs.witnessed(outcome, error));
+        if (this.isTamperedWith) return;
+        this.judge(() => this.proofs.witnessed(outcome, error));
+        // What is served from now on.
+        const instance = this.instances.find(({ process }) => process.name === name);
+        if (outcome === 'cosigned' && instance !== undefined) checkpoint(this, instance);
+      },
+      onReadModelBroken: ({ name }, fault) => {
+        this.tell(name, fault.message);
+        this.judge(() => {
+          if (this.restores.length === 0 && !this.wasDamaged && !this.isTamperedWith)
+            throw new Violation('read model', `${name} finds it broken, and it never was: ${fault.message}`);
+        });
       },
       onBroken: (error) => {
         if (!this.isTamperedWith) this.judge(() => this.proofs.refused(error));
@@ -189,7 +208,7 @@ export class World {
       this.commands.restore(end);
     });
     this.freshness.restore();
-    for (const watcher of this.watchers) watcher.restart();
+    for (const reader of [...this.watchers, ...this.readers]) reader.restart();
   }
 
   /** Whether what is said now may be as of before the last restore. */

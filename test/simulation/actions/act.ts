@@ -1,8 +1,9 @@
 import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
-import { cutOff, depose, disturbLine, failOver, freeze, kill } from './disturb.ts';
-import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
+import { asOf, LogReader } from './audit.ts';
+import { cutOff, depose, disturbLine, failOver, freeze, kill, stop } from './disturb.ts';
+import { eraseBy, eraseByCommand, move, newEraser, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
 import { backUp, restore, rewindTopic } from './restore.ts';
@@ -26,13 +27,24 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   checkpoint: (world, { at }) => checkpoint(world, world.instance(at)),
   receipt: (world, { at, owner }) => receipt(world, world.instance(at), owner),
   erase: (world, { at, owner, byCommand }) =>
-    byCommand ? eraseByCommand(world, owner) : eraseBy(world, world.instance(at), owner),
+    byCommand
+      ? eraseByCommand(world, newEraser(world, owner))
+      : eraseBy(world, world.instance(at), newEraser(world, owner)),
+  'erase again': (world, { at, byCommand }) => {
+    const last = world.lastEraser;
+    if (last === undefined) return;
+    if (byCommand) eraseByCommand(world, last);
+    else eraseBy(world, world.instance(at), last);
+  },
+  'as of': (world, { owner, back }) => asOf(world, owner, back),
+  follow: (world, { at }) => void world.readers.push(new LogReader(world, world.instance(at))),
   rebuild,
   move,
   verify: (world) => verify(world),
   damage: (world, { what }) => damage(world, what),
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
+  stop: (world, action) => stop(world, world.instance(action.at), action.for),
   befall: (world, { at, calls, for: time, how }) => {
     const victim = world.victim(at);
     victim?.afterCalls(calls, () => ACCIDENTS[how](world, victim, time));
@@ -43,8 +55,12 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   jump: (world, { at, by }) => world.instance(at).process.jump(by),
   'fail over': (world, { hold }) => failOver(world, hold),
   depose: (world, action) => depose(world, world.instance(action.at).process, action.for),
+  fill: (world, action) => world.server.fill(action.for),
   backup: backUp,
   restore: (world, action) => restore(world, action.for, action.isRunning),
+  'topic away': (world, action) => {
+    if (world.topic !== undefined) world.topic.awayUntil = world.scheduler.now + action.for;
+  },
   'rewind topic': (world, { by }) => rewindTopic(world, by),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
   line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),

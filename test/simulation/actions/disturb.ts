@@ -1,5 +1,10 @@
+import type { Instance } from '../instance.ts';
 import type { Process } from '../machine/process.ts';
 import type { World } from '../world.ts';
+
+/** Milliseconds for which an instance that stops serves on, and after which it has to be killed. */
+const GRACE = 1_000;
+const STOP_LIMIT = 25_000;
 
 /** Freezes a process for a time. */
 export function freeze(world: World, process: Process | undefined, milliseconds: number): void {
@@ -21,7 +26,7 @@ export function kill(world: World, process: Process | undefined, milliseconds: n
   world.operators.delete(process);
   world.network.cut(process);
   for (const [call, by] of world.pending) if (by === process) world.pending.delete(call);
-  for (const watcher of world.watchers) watcher.lost(process);
+  for (const reader of [...world.watchers, ...world.readers]) reader.lost(process);
   const index = world.instances.findIndex((instance) => instance.process === process);
   if (index < 0) return;
   world.scheduler.after(milliseconds, undefined, () => {
@@ -29,6 +34,23 @@ export function kill(world: World, process: Process | undefined, milliseconds: n
     world.tell(process.name, 'starts');
     world.start(index);
   });
+}
+
+/** Stops an instance as a supervisor does, and kills it if it takes too long. It is started again after a time. */
+export function stop(world: World, instance: Instance, milliseconds: number): void {
+  const { process, service } = instance;
+  if (service === undefined || instance.isStopping) return;
+  instance.isStopping = true;
+  world.tell(process.name, 'is told to stop');
+  const limit = world.scheduler.after(GRACE + STOP_LIMIT, undefined, () => end(false));
+  const end = (isStopped: boolean) => {
+    limit.isCancelled = true;
+    if (process.isDead) return;
+    world.tell(process.name, isStopped ? 'has stopped' : 'takes too long to stop');
+    if (isStopped) world.judge(() => world.commands.stopped(process));
+    kill(world, process, milliseconds);
+  };
+  process.do(() => void instance.stop(service, GRACE).then(() => end(true)));
 }
 
 /** A process cannot reach the database for a time. */
@@ -72,7 +94,7 @@ export function heal(world: World): void {
   world.tell('all', 'faults end');
   world.server.heal();
   world.network.heal();
-  if (world.topic !== undefined) world.topic.isCalm = true;
+  if (world.topic !== undefined) Object.assign(world.topic, { isCalm: true, awayUntil: 0 });
   for (const process of world.operators) process.wake();
   for (const [index, { process }] of world.instances.entries())
     if (process.isDead) world.start(index);

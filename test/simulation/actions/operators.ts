@@ -3,9 +3,10 @@ import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { ErasedMeanwhileError, exportedEvents } from '../../../src/audit/steady.ts';
 import { type Verdict, verifyLog } from '../../../src/audit/verify.ts';
-import type { Erased } from '../../../src/log/erasure/eraser.ts';
+import { type Erased, type EraseRequest, KEY_BYTES } from '../../../src/log/erasure/eraser.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';
 import type { Store } from '../../../src/log/store.ts';
+import { pause } from '../../../src/time/pause.ts';
 import { type Instance, SIZES } from '../instance.ts';
 import { judgeErased } from '../judges/erasure.ts';
 import { judgeMove } from '../judges/move.ts';
@@ -59,16 +60,15 @@ export function verify(
 }
 
 /** `plantstore erase`. */
-export function eraseByCommand(world: World, owner: string): void {
-  const actor = newEraser(world, owner);
-  run(world, actor, async (store) => {
+export function eraseByCommand(world: World, request: EraseRequest): void {
+  run(world, request.actor, async (store) => {
     const log = await openLog(store, {
       limits: { knownOwners: 1 },
       publishes: world.plan.publishes,
       onFault: () => {},
     });
     try {
-      return await erase(world, log, { owner, actor });
+      return await erase(world, log, request);
     } finally {
       await log.close();
     }
@@ -76,33 +76,31 @@ export function eraseByCommand(world: World, owner: string): void {
 }
 
 /** ErasureService.EraseOwner of an instance. */
-export function eraseBy(world: World, { process, service }: Instance, owner: string): void {
+export function eraseBy(world: World, { process, service }: Instance, request: EraseRequest): void {
   if (service === undefined) return;
-  const actor = newEraser(world, owner);
   world.call(process, async () => {
     try {
-      world.tell(process.name, await erase(world, service.log, { owner, actor, process }));
+      world.tell(process.name, await erase(world, service.log, request, process));
     } catch (error) {
-      world.tell(process.name, `${actor} fails: ${(error as Error).message}`);
+      world.tell(process.name, `${request.actor} fails: ${(error as Error).message}`);
     }
   });
 }
 
-function newEraser(world: World, owner: string): string {
+/** The request of somebody who has erased nobody yet. */
+export function newEraser(world: World, owner: string): EraseRequest {
   world.erased.add(owner);
   const actor = `eraser-${++world.erasures}`;
   world.erasers.set(actor, world.scheduler.now);
-  return actor;
+  world.lastEraser = { owner, actor, key: Buffer.from(actor.padEnd(KEY_BYTES)) };
+  return world.lastEraser;
 }
 
-async function erase(
-  world: World,
-  log: EventLog,
-  { owner, actor, process }: { owner: string; actor: string; process?: Process },
-): Promise<string> {
+async function erase(world: World, log: EventLog, request: EraseRequest, process?: Process): Promise<string> {
+  const { owner, actor } = request;
   const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
   let erased: Erased | undefined;
-  for await (const step of log.erase({ owner, actor })) if (!('step' in step)) erased = step;
+  for await (const step of log.erase(request)) if (!('step' in step)) erased = step;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
   if (erased?.position !== undefined) world.commands.erased.set(owner, erased.position);
   return `${actor} erased ${owner} at ${erased?.position}`;
@@ -116,6 +114,7 @@ export function move(world: World): void {
     const parts: Buffer[] = [];
     try {
       const { position } = await store.head();
+      await pause(world.random.scaled(0.01, 3_000));
       for await (const events of exportedEvents(store, 0, position))
         parts.push(Buffer.from(FORMATS.ndjson.encode(events)));
     } catch (error) {
@@ -133,7 +132,7 @@ export function move(world: World): void {
     } catch (error) {
       fault = error;
     }
-    world.judge(() => judgeMove(world.truth, database.committed, fault, false));
+    world.judge(() => judgeMove(world.truth, database.committed, fault));
     return 'the log is imported';
   });
 }

@@ -32,6 +32,7 @@ export function submit(world: World, { process, service }: Instance, toSend: Pla
   // Another instance may decide.
   const sent = commands.send(toSend, scheduler.now, world.freshness.of());
   world.call(process, async () => {
+    sent.by = process;
     try {
       const committed = await service.log.submit(toSend);
       world.tell(

@@ -27,11 +27,15 @@ function unfinished(world: World): string | undefined {
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
   if ((checkpoint ?? 0) < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
   if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
-  if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
+  if (world.instances.some(({ service, isStopping }) => service === undefined || isStopping))
+    return 'an instance has not started';
   const end = world.truth.end;
   const behind = world.instances.find(({ service }) => service!.log.status.checkpoint < end);
   if (behind !== undefined) return `${behind.process.name} does not see ${end}`;
   if ((topic?.end.position ?? end) < end) return `the topic ends at ${topic?.end.position}`;
+  if (world.readers.some(({ judge }) => judge.position < end)) return 'a reader of the log is behind';
+  for (const { process, faults } of world.instances)
+    for (const fault of Object.values(faults)) if (fault !== undefined) return `${process.name} still says: ${fault}`;
   return world.watchers.find(({ judge }) => !judge.isCaughtUp)?.judge.missing;
 }
 

@@ -21,7 +21,8 @@ export function listOf(plants: Plants, { after, limit }: ListQuery): PlantRow[] 
     .slice(0, limit ?? Number.POSITIVE_INFINITY);
 }
 
-const isSameList = (a: readonly PlantRow[], b: readonly PlantRow[]): boolean =>
+/** Whether two lists are alike. */
+export const isSameList = (a: readonly PlantRow[], b: readonly PlantRow[]): boolean =>
   a.length === b.length && a.every((row, index) => row.id === b[index]!.id && isSamePlant(row, b[index]!));
 
 /** What a client got of a list. */

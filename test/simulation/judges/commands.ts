@@ -14,6 +14,8 @@ type Outcome = 'unknown' | 'applied' | 'not applied';
 /** A command that was sent. Its actor is its own, so that the log shows what came of it. */
 export interface Sent {
   readonly command: PlantCommand;
+  /** Who was asked, once it has the command. */
+  by: object | undefined;
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
   from: number;
@@ -34,7 +36,7 @@ export interface Sent {
 }
 
 /** Refusals that say that nothing was done, and nothing about the plants. */
-const NOT_DONE = ['STORE_UNAVAILABLE', 'OVERLOADED', 'SHUTTING_DOWN', 'CANCELLED', 'OWNER_BEING_ERASED'];
+const NOT_DONE = ['STORE_UNAVAILABLE', 'OVERLOADED', 'SHUTTING_DOWN'];
 
 /** Judges what callers hear of their commands. */
 export class CommandJudge {
@@ -73,6 +75,7 @@ export class CommandJudge {
   send(command: PlantCommand, now: number, fresh: Fresh): Sent {
     const sent: Sent = {
       command,
+      by: undefined,
       called: now,
       from: this.acknowledged,
       fresh,
@@ -86,6 +89,13 @@ export class CommandJudge {
     };
     this.sent.set(command.actor, sent);
     return sent;
+  }
+
+  /** An instance has stopped in order: it has answered whatever it accepted. Throws Violation. */
+  stopped(by: object): void {
+    for (const { command, by: asked, returned } of this.sent.values())
+      if (asked === by && returned === undefined)
+        throw new Violation('outcome', `${command.actor}: not answered by an instance that has stopped`, command.owner);
   }
 
   /** Its caller hears that it was applied. Throws Violation. */

@@ -30,11 +30,12 @@ export function judgeRemains(truth: Truth, state: State, owner: string, position
   for (const logged of state.events)
     if (logged.position < position && plantEventOf(logged)?.owner === owner)
       throw remains(`the event at ${logged.position} has its content`);
-  const isOld = (name: string) =>
-    [...truth.of(owner, position)].some(({ event }) => event?.type === 'PlantAdded' && event.name === name);
+  const added = [...truth.of(owner)].filter(({ event }) => event?.type === 'PlantAdded');
   // The same request may be made again in the second life.
-  const plants = truth.plantsAt(owner, state.checkpoint ?? 0);
-  for (const row of state.rows.values())
-    if (row.owner === owner && isOld(row.name) && plants.get(row.id)?.name !== row.name)
-      throw remains(`the row of ${row.name} is there`);
+  for (const { id, name } of [...state.rows.values()].filter((row) => row.owner === owner)) {
+    const last = added.findLast(
+      ({ event }) => event?.type === 'PlantAdded' && event.plantId === id && event.name === name,
+    );
+    if (last !== undefined && last.position < position) throw remains(`the row of ${name.slice(0, 20)} is there`);
+  }
 }

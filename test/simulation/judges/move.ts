@@ -2,10 +2,9 @@ import type { State } from '../store/state.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
-/** Judges what was imported of an export. `isDisturbed`: an erasure was under way, so that the export may lack its end. */
-export function judgeMove(truth: Truth, { events, rows }: State, fault: unknown, isDisturbed: boolean): void {
-  const about = isDisturbed ? 'an owner who is being erased' : undefined;
-  if (fault !== undefined) throw new Violation('move', `an export is not imported: ${fault}`, about);
+/** Judges what was imported of an export, or why it was not. Throws Violation. */
+export function judgeMove(truth: Truth, { events, rows }: State, fault: unknown): void {
+  if (fault !== undefined) throw new Violation('move', `an export is not imported: ${fault}`);
   for (const [index, { hash }] of events.entries())
     if (Buffer.compare(hash, truth.events[index]!.hash) !== 0)
       throw new Violation('move', `the imported event at ${index + 1} is another one`);
@@ -14,6 +13,6 @@ export function judgeMove(truth: Truth, { events, rows }: State, fault: unknown,
   for (const owner of owners) {
     const count = [...rows.values()].filter((row) => row.owner === owner).length;
     if (count !== truth.plantsAt(owner, end).size)
-      throw new Violation('move', `${owner} has ${count} plants after the import`, about);
+      throw new Violation('move', `${owner} has ${count} plants after the import`, owner);
   }
 }

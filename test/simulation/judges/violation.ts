@@ -13,6 +13,8 @@ export const KINDS = [
   'proof',
   'topic',
   'move',
+  'as of',
+  'follow',
   'verify',
   'progress',
   'linearizability',

@@ -49,6 +49,7 @@ export class Server {
   #restores = 0;
   /** No majority gets a write before this time. */
   #heldUntil = 0;
+  #fullUntil = 0;
   /** Processes that cannot reach the server, until when. */
   readonly #away = new Map<Process, number>();
   /** Processes that reach a server that was deposed: until when, and what it has. */
@@ -82,13 +83,21 @@ export class Server {
   /** The way from a process to the database. */
   connection(process: Process, purpose: string): Conditions {
     const random = this.#random.of(`${process.name}/${purpose}`);
-    if (this.#isEmbedded) return { ...IDEAL, call: (what, work) => this.#callHere(process, random, what, work) };
+    const isFull = () => this.#fullUntil > this.#scheduler.now;
+    if (this.#isEmbedded)
+      return { ...IDEAL, isFull, call: (what, work) => this.#callHere(process, random, what, work) };
     return {
       call: (what, work, needs = 'a server') => this.#call(process, random, { what, work, needs }),
       newest: () => this.#deposedFor(process)?.version ?? Number.POSITIVE_INFINITY,
+      isFull,
       isStrict: this.#isStrict,
       seen: (oldest, newest) => this.#seen(random, oldest, newest),
     };
+  }
+
+  /** Nothing can be appended for a time. */
+  fill(milliseconds: number): void {
+    this.#fullUntil = this.#scheduler.now + milliseconds;
   }
 
   /** A process cannot reach the server for a time. */
@@ -129,6 +138,7 @@ export class Server {
     this.#away.clear();
     this.#deposed.clear();
     this.#heldUntil = 0;
+    this.#fullUntil = 0;
     this.change({ refused: 0, lost: 0, late: 0, slow: 0, old: 0, way: 1, replication: 1 });
   }
 

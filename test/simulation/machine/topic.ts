@@ -17,6 +17,8 @@ export class FakeTopic {
   readonly lost = new Set<number>();
   /** Whether publications may go wrong. */
   isCalm = false;
+  /** Nothing can be published before this time. */
+  awayUntil = 0;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   #end = EMPTY;
@@ -58,6 +60,7 @@ export class FakeTopic {
       publish: (events) =>
         this.#call(process, () => {
           if (session !== this.#session) throw new Error('another session has begun');
+          if (this.awayUntil > this.#scheduler.now) throw new Error('too few brokers are there');
           this.#publish(events);
         }),
       close: () => {},

@@ -414,4 +414,42 @@ export const MUTANTS: readonly Mutant[] = [
     from: `to = Math.max(to, erasedBy);`,
     to: `to = Math.max(to, erasedBy && to);`,
   },
+  {
+    what: 'an erasure that begins and ends while events of the owner are read is not noticed',
+    file: 'audit/steady.ts',
+    from: `if (isGoingOn || isOver)`,
+    to: `if (isGoingOn)`,
+  },
+  {
+    what: 'a log is closed before the commands are answered that it has taken',
+    file: 'log/commit/committer.ts',
+    from: `    if (this.#pending === 0) return;
+`,
+    to: `    if (this.#pending >= 0) return;
+`,
+  },
+  {
+    what: 'a repeated call with the key of an erasure erases once more',
+    file: 'log/erasure/eraser.ts',
+    from: `Buffer.compare(logged.event.subject, subject) === 0) return logged;`,
+    to: `Buffer.compare(logged.event.subject, subject) > 1) return logged;`,
+  },
+  {
+    what: 'a reader of the log skips what is left of a batch when the tail has moved on',
+    file: 'log/tail/read.ts',
+    from: `if (position + 1 < tail.first) {`,
+    to: `if (position + 1 < tail.first - 3) {`,
+  },
+  {
+    what: 'an instance says for good that its store cannot be reached',
+    file: 'log/tail/follower.ts',
+    from: `if (isReachable !== true) onChange(undefined);`,
+    to: `if (isReachable === undefined) onChange(undefined);`,
+  },
+  {
+    what: 'a refused append counts as not done after one of which nothing is known',
+    file: 'log/commit/appender.ts',
+    from: `error instanceof RefusedAppendError && sends === 1`,
+    to: `error instanceof RefusedAppendError`,
+  },
 ];

@@ -20,6 +20,8 @@ export interface Conditions {
   call<T>(what: string, work: () => Done<T>, by?: Needs): Promise<T>;
   /** The newest version that the server has which answers now. One that was deposed does not get the others' writes. */
   newest(): number;
+  /** Whether nothing can be appended now, as on a full disk. */
+  isFull(): boolean;
   /** Whether reads that must be fresh make sure that the server which answers has a majority. */
   readonly isStrict: boolean;
   /** The version that a read sees which may be old: none before `oldest`, none after `newest`. */
@@ -30,6 +32,7 @@ export interface Conditions {
 export const IDEAL: Conditions = {
   call: async (_, work) => work().result,
   newest: () => Number.POSITIVE_INFINITY,
+  isFull: () => false,
   isStrict: false,
   seen: (_, newest) => newest,
 };

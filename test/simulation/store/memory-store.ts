@@ -10,6 +10,7 @@ import {
   lostCheckpoint,
   type Nodes,
   type PlantRow,
+  RefusedAppendError,
   type Rows,
   type Selection,
   type Snapshot,
@@ -151,7 +152,11 @@ export class MemoryStore implements Store {
     let appended = 0;
     while (appended < events.length) {
       const slice = events.slice(appended, appended + this.#sizes.insert);
-      const landed = await this.write('append', (state) => inserted(state, slice));
+      const isFirst = appended === 0;
+      const landed = await this.write('append', (state) => {
+        if (this.#conditions.isFull()) throw isFirst ? new RefusedAppendError('full', {}) : new Error('full');
+        return inserted(state, slice);
+      });
       appended += landed;
       if (landed < slice.length) break;
     }
