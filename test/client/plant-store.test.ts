@@ -142,18 +142,6 @@ describe('a client', () => {
     const stuck = new PlantStore({ url: service.url, token: () => 'old' });
     await expect(stuck.get(1)).rejects.toThrow(UnauthenticatedError);
   });
-
-  test('ends with the reason of its signal', async () => {
-    const store = await newStore();
-    const reason = new Error('enough');
-    const signal = AbortSignal.abort(reason);
-    await expect(store.add({ id: 1, name: 'Fern' }, { signal })).rejects.toBe(reason);
-    await expect(store.delete(1, { signal })).rejects.toBe(reason);
-    await expect(store.get(1, { signal })).rejects.toBe(reason);
-    await expect(all(store.list({ signal }))).rejects.toBe(reason);
-    await expect(all(store.watch({ signal }))).rejects.toBe(reason);
-    expect(await all(store.list())).toEqual([]);
-  });
 });
 
 describe('a watch', () => {
