@@ -1,12 +1,6 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head, LoggedEvent } from '../log/event/event.ts';
-import {
-  BrokenReadModelError,
-  type DamagedStoreError,
-  LostRecordError,
-  MalformedRowError,
-  type Store,
-} from '../log/store.ts';
+import { BrokenReadModelError, LostRecordError, MalformedRowError, type Store } from '../log/store.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { type Check, type Failure, QUESTIONS, type Question } from './checks/check.ts';
@@ -91,7 +85,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
   const head = await tried(() => store.head());
   const end = head?.position ?? stop?.position ?? 0;
   using fold = new SteadyFold(await tried(() => SteadyView.open(store, { to: checkpoint })));
-  const storage = storageCheck(fault);
+  const storage = storageCheck(store, fault);
   let compared: number | undefined;
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
@@ -213,8 +207,8 @@ async function finished(check: Check, fault: string | undefined): Promise<Failur
   }
 }
 
-/** The verdict on a store that cannot be opened, because it is damaged. */
-export const damagedVerdict = ({ fault }: DamagedStoreError): Verdict => ({
+/** The verdict on a store that cannot be opened, because of this fault. */
+export const damagedVerdict = (fault: string): Verdict => ({
   ok: false,
   head: undefined,
   checkpoint: undefined,

@@ -279,7 +279,8 @@ export interface Store {
    * does nothing when the changes do not fit the rows.
    *
    * A projector gives the changes and the nodes that the events after `from` make, up to `to`. Every other step is a
-   * repair: `to` is `from`, or `from` is gone. With it the generation grows, and nodes of more than `to` events go.
+   * repair: `to` is `from`, or `from` is gone. With it the generation grows, nodes that are not of the first `to` events go,
+   * and so does an `upTo` that no erasure has left.
    */
   advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean>;
 
@@ -295,6 +296,9 @@ export interface Store {
    * BrokenTreeError for what is no node.
    */
   nodes(start: number, end: number): Promise<Uint8Array[]>;
+
+  /** How many nodes there are, whatever their indexes. After each `advance` of a projector, as many as its events make. */
+  nodeCount(): Promise<number>;
 
   /**
    * Takes or renews a lease for this many milliseconds, at most LONGEST_LEASE; 0 gives it back. Returns false while

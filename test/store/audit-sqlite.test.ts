@@ -35,11 +35,14 @@ test('an idempotency key by which its event is not found is noticed', async () =
 });
 
 test.each([
-  ['plants', { read_model: 'alice/1' }],
-  ['checkpoints', { read_model: expect.stringContaining('lost the checkpoint of its read model') }],
+  ['plants', { read_model: 'alice/1', storage: 'gone: plants' }],
+  [
+    'checkpoints',
+    { read_model: expect.stringContaining('lost the checkpoint of its read model'), storage: 'gone: checkpoints' },
+  ],
   ['idempotency_keys', { storage: 3 }],
-  ['tree', { tree: 256 }],
-  ['leases', {}],
+  ['tree', { tree: 256, storage: 'gone: tree' }],
+  ['leases', { storage: 'gone: leases' }],
 ])('a database whose table %s was dropped can be verified and read; nobody writes to it', async (table, places) => {
   const opened = await openSqliteStore();
   const events = await fillForTampering(opened.store);
@@ -54,6 +57,45 @@ test.each([
   expect(await readLog(reader)).toEqual(events);
   await reader.close();
   expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped`);
+  await opened.cleanup();
+});
+
+test('a database whose events were dropped, or whose log has no id, gets a verdict that names them', async () => {
+  const opened = await openSqliteStore();
+  await fillForTampering(opened.store);
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  const found = async (sql: string) => {
+    db.exec(sql);
+    const reader = openSqlite(opened.directory, { readOnly: true });
+    const { places } = await verdictOf(reader);
+    await reader.close();
+    return places;
+  };
+  const lost = 'the store has lost the id of its log (the row of log): restore a backup';
+  expect(await found('DELETE FROM log')).toEqual({ storage: lost });
+  expect(await found('DROP TABLE log')).toEqual({ storage: 'gone: log' });
+  expect(await found('DROP TABLE events')).toMatchObject({ positions: 1, storage: 'gone: events, log' });
+  db.close();
+  expect(() => openSqlite(opened.directory)).toThrow('lacks events_are_only_erased, ');
+  await opened.cleanup();
+});
+
+test.each([
+  ['that no event has', "('alice', 'other', 3)"],
+  ['of another owner', "('bob', 'k', 3)"],
+  ['of another event', "('alice', 'k', 4)"],
+  ['behind the end of the log', "('alice', 'k', 99)"],
+  ['before the first event', "('alice', 'k', -1)"],
+])('a row of idempotency_keys %s is a fault of the storage', async (_, row) => {
+  const opened = await openSqliteStore();
+  await fillForTampering(opened.store);
+  const { db, close } = await opened.database();
+  db.exec(`INSERT INTO idempotency_keys VALUES ${row}`);
+  await close();
+  const storage = expect.stringMatching(
+    /^a row of idempotency_keys names position -?\d+, whose event it does not fit$/,
+  );
+  expect((await verdictOf(opened.store)).places).toEqual({ storage });
   await opened.cleanup();
 });
 

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { Changes, Nodes, OwnedRow, Store } from '../../src/log/store.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { NO_NODES } from '../support/events.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
+const ID = '00000000-0000-4000-8000-000000000000';
 const NO_CHANGES: Changes = { deletes: [], inserts: [] };
 
 const plant = (id: bigint, name = 'Fern'): OwnedRow => ({ owner: 'alice', id, name, tag: undefined });
@@ -38,8 +41,29 @@ export function repairContract(open: OpenStore): void {
         await store.advance(1_000, 1_001, NO_CHANGES, NO_NODES);
         const after = { plants: ['1 Fern'], checkpoint: 1_001, generation: 0, nodes: roots(0, 1, 2) };
         expect(await stateOf(store)).toEqual(after);
+        expect(await store.nodeCount()).toBe(3);
         expect(await other.checkpoint()).toBe(1_001);
         expect(await stateOf(other)).toEqual(after);
+      }),
+    );
+
+    test(
+      'a repair leaves what says that rows are being removed, for an erasure right behind the checkpoint alone',
+      on(async ({ store }) => {
+        const about = { owner: 'alice', actor: 'alice', plantId: 1n };
+        const added = seal(EMPTY_HEAD, { type: 'PlantAdded', ...about, name: 'Fern', tag: undefined }, ID, 0);
+        const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: false };
+        const erased = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+        await store.append([added, { ...seal(headAt(added), erased, ID, 0), erases }]);
+        const repaired = async (at: number) => {
+          expect(await store.advance(at, at, NO_CHANGES, NO_NODES)).toBe(true);
+          return (await store.list('alice', undefined, 9)).upTo;
+        };
+        await store.removeRows('alice', 0);
+        expect(await repaired(0)).toBe(0);
+        await store.advance(0, 1, { deletes: [], inserts: [plant(1n)] }, NO_NODES);
+        await store.removeRows('alice', 1);
+        expect(await repaired(1)).toBe(2);
       }),
     );
 

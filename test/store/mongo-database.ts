@@ -46,6 +46,8 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
     removePlant: async (owner, id) => void (await plants.deleteOne({ _id: toPlantId({ owner, id }) })),
     setCheckpoint: async (position) =>
       void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { position: Long.fromNumber(position) } })),
+    setUpTo: async (position) =>
+      void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { upTo: Long.fromNumber(position) } })),
     removeCheckpoint: async () => void (await checkpoints.deleteOne({ _id: 'plants' })),
     putNode: async (index, hash) =>
       void (await tree.replaceOne({ _id: Long.fromNumber(index) }, { hash: new Binary(hash) }, upsert)),

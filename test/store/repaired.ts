@@ -181,6 +181,13 @@ const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>
       await database.removeCheckpoint();
     },
   ],
+  [
+    'an erasure that is none, and nodes of no events',
+    async (database) => {
+      await database.setUpTo(EVENTS + 1_000);
+      for (const index of [-1, 40]) await database.putNode(index, WRONG);
+    },
+  ],
 ];
 
 type Step = Parameters<Store['advance']>;

@@ -64,13 +64,17 @@ export function openSqliteDatabase(directory: string): SqliteDatabase {
           position,
         );
     },
-    removeEvent: async (position) => void db.prepare('DELETE FROM events WHERE position = ?').run(position),
+    removeEvent: async (position) => {
+      for (const table of ['events', 'idempotency_keys'])
+        db.prepare(`DELETE FROM ${table} WHERE position = ?`).run(position);
+    },
     putPlant: async ({ owner, id, name, tag }) =>
       void db
         .prepare('INSERT OR REPLACE INTO plants (owner, id, name, tag) VALUES (?, ?, ?, ?)')
         .run(owner, id, name, tag ?? null),
     removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
     setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
+    setUpTo: async (position) => void db.prepare('UPDATE checkpoints SET up_to = ?').run(position),
     removeCheckpoint: async () => db.exec('DELETE FROM checkpoints'),
     putNode: async (index, hash) => void db.prepare('INSERT OR REPLACE INTO tree VALUES (?, ?)').run(index, hash),
     removeNode: async (index) => void db.prepare('DELETE FROM tree WHERE node = ?').run(index),

@@ -18,6 +18,8 @@ export interface Database {
   putPlant(row: OwnedRow): Promise<void>;
   removePlant(owner: string, id: bigint): Promise<void>;
   setCheckpoint(position: number): Promise<void>;
+  /** Says that rows of an owner who is erased at a position may be gone. */
+  setUpTo(position: number): Promise<void>;
   /** Replaces a node of the log's tree. */
   putNode(index: number, hash: Uint8Array): Promise<void>;
   removeNode(index: number): Promise<void>;
@@ -310,6 +312,15 @@ export const PLACES: readonly Tampering[] = [
     tamper: (database) => database.setCheckpoint(13),
     found: { positions: 13 },
   },
+  ...[13, 40].map(
+    (position): Tampering => ({
+      name: `the checkpoint with rows removed for an erasure at ${position} of 12 that is none`,
+      tamper: (database) => database.setUpTo(position),
+      found: {
+        read_model: `the checkpoint at position 12 says that an erasure at ${position} removes rows, and there is none: run plantstore audit rebuild`,
+      },
+    }),
+  ),
   {
     name: 'the checkpoint removed',
     tamper: (database) => database.removeCheckpoint(),

@@ -28,6 +28,7 @@ function tamperingWith(memory: Memory): Database {
     removePlant: (owner, id) =>
       change(({ rows }) => ({ rows: new Map([...rows].filter(([key]) => key !== keyString(owner, id))) })),
     setCheckpoint: (checkpoint) => change(() => ({ checkpoint })),
+    setUpTo: (upTo) => change(() => ({ upTo })),
     removeCheckpoint: () => change(() => ({ checkpoint: undefined })),
     putNode: (index, hash) => change(({ nodes }) => ({ nodes: new Map(nodes).set(index, hash) })),
     removeNode: (index) => change(({ nodes }) => ({ nodes: new Map([...nodes].filter(([key]) => key !== index)) })),
@@ -60,6 +61,8 @@ test.each<[string, (memory: Database) => Promise<void>, number]>([
   ['changed', (memory) => memory.putNode(0, new Uint8Array(32)), TILE_WIDTH],
   ['missing', (memory) => memory.removeNode(0), TILE_WIDTH],
   ['of no events', (memory) => memory.putNode(2, new Uint8Array(32)), 2 * TILE_WIDTH + 2],
+  ['far behind those of the events', (memory) => memory.putNode(9, new Uint8Array(32)), 2 * TILE_WIDTH + 2],
+  ['before the first', (memory) => memory.putNode(-1, new Uint8Array(32)), 2 * TILE_WIDTH + 2],
 ])('a node of the tree that is %s is found, with the place', async (_, tamper, position) => {
   const { store, memory } = open();
   await append(store, ...Array.from({ length: 2 * TILE_WIDTH + 1 }, (_, id) => added('alice', BigInt(id))));

@@ -1,4 +1,5 @@
 import { BrokenChainError } from '../../log/event/chain.ts';
+import type { Store } from '../../log/store.ts';
 import type { Check, Failure, Question } from './check.ts';
 
 /** What a verification cannot read past: an unreadable event at a position, or a damaged page. */
@@ -18,16 +19,21 @@ export function stopAt(error: unknown, fault: string | undefined): Stop {
 }
 
 /**
- * Is the database sound: does it find each event by what the event says, and, if it can check itself, does every index
- * match its table? `fault`: see `stopAt`.
+ * Is the database sound: does it find each event by what the event says, does it have the log's id, and, if it can check
+ * itself, is nothing gone, and does every index match its table? `fault`: see `stopAt`.
  */
-export const storageCheck = (fault: string | undefined): Check => ({
+export const storageCheck = (store: Store, fault: string | undefined): Check => ({
   question: 'storage',
   take: (events) => {
     const event = events.find(({ misfiled }) => misfiled !== undefined);
     return event && { position: event.position, message: event.misfiled! };
   },
-  finish: () => (fault === undefined ? undefined : { message: fault }),
+  async finish() {
+    if (fault !== undefined) return { message: fault };
+    // Rejects if it is lost.
+    await store.logId();
+    return undefined;
+  },
 });
 
 /** The questions about each event by itself, which only the log answers. An unreadable event is their first place. */

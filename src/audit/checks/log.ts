@@ -7,6 +7,7 @@ import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import { TILE_WIDTH } from '../../tlog/tile.ts';
 import { Frontier } from '../../tlog/tree.ts';
+import { checkpointOf } from '../project.ts';
 import type { Check, Failure } from './check.ts';
 
 /** Does the log have every position from 1 to `end`, once and in order, and no other? */
@@ -77,7 +78,7 @@ export function checkpointCheck({ size, root }: Checkpoint): Check {
 
 /**
  * Does every stored node of the log's tree follow from the events, and is there one for each tile that is whole up to
- * `checkpoint`? That is the read model's checkpoint before the pass: the nodes up to it are stored by then.
+ * `checkpoint`, and no other? That is the read model's checkpoint before the pass: the nodes up to it are stored by then.
  */
 export function treeCheck(store: Store, checkpoint: number): Check {
   const builder = new NodeBuilder();
@@ -96,10 +97,12 @@ export function treeCheck(store: Store, checkpoint: number): Check {
       return failed(first + wrong, wrong < stored.length ? 'does not match the events' : 'is missing');
     },
     async finish() {
-      const { position } = await store.head();
-      const next = nodesOf(position);
-      const [surplus] = await store.nodes(next, next + 1);
-      return surplus && { position: position + 1, message: `missing, but the tree has node ${next}` };
+      // Read before the checkpoint, with which nodes are added.
+      const count = await store.nodeCount();
+      const position = (await checkpointOf(store)) ?? (await store.head()).position;
+      if (count <= nodesOf(position)) return undefined;
+      const message = `the Merkle tree has ${counted(count, 'node')}, and the events before make ${nodesOf(position)}`;
+      return { position: position + 1, message };
     },
   };
 }

@@ -1,4 +1,10 @@
-import { lostCheckpoint, type Snapshot, SnapshotEndedError, type Store } from '../../log/store.ts';
+import {
+  BrokenReadModelError,
+  lostCheckpoint,
+  type Snapshot,
+  SnapshotEndedError,
+  type Store,
+} from '../../log/store.ts';
 import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
 import type { Fold } from '../fold/fold.ts';
@@ -64,10 +70,14 @@ async function snapshotOf(
     await store.mayRead();
     const snapshot = await store.snapshot();
     const { position, upTo } = snapshot;
-    if (position === undefined || upTo <= position) return { snapshot, leaving: undefined };
-    const leaving = (await eventAt(store, upTo))?.erases?.owner;
-    // If nobody is, the erasure was completed meanwhile, or the checkpoint was edited.
-    if (leaving !== undefined || attempt === ATTEMPTS) return { snapshot, leaving };
+    if (position === undefined || upTo === position) return { snapshot, leaving: undefined };
+    const leaving = upTo === position + 1 ? (await eventAt(store, upTo))?.erases?.owner : undefined;
+    if (leaving !== undefined) return { snapshot, leaving };
     await snapshot.close();
+    // Otherwise the erasure was completed meanwhile.
+    if (attempt === ATTEMPTS)
+      throw new BrokenReadModelError(
+        `the checkpoint at position ${position} says that an erasure at ${upTo} removes rows, and there is none`,
+      );
   }
 }

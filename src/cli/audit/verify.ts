@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { repairReadModel } from '../../audit/repair.ts';
 import { damagedVerdict, type Verdict, verdictJson, verdictText, verifyLog } from '../../audit/verify.ts';
 import { readText } from '../../files.ts';
-import { DamagedStoreError, type Store } from '../../log/store.ts';
+import { DamagedStoreError, LostRecordError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
@@ -63,9 +63,10 @@ async function verified(store: Store, { checkpoint: file, key }: Options): Promi
   throw new Error('the verification ended without a verdict; run it again');
 }
 
-/** An embedded store that cannot be opened is the answer to a question. */
+/** A store that cannot be opened, since it is damaged or has lost what it begins with, is the answer to a question. */
 function onDamage(error: unknown): Verdict {
-  if (error instanceof DamagedStoreError) return damagedVerdict(error);
+  if (error instanceof DamagedStoreError) return damagedVerdict(error.fault);
+  if (error instanceof LostRecordError) return damagedVerdict(error.message);
   throw error;
 }
 

@@ -10,6 +10,7 @@ import { checkJournal, checkServers } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
 import { MongoErasures } from './erasures.ts';
 import { Events } from './events.ts';
+import { faultIn } from './fault.ts';
 import { Leases } from './leases.ts';
 import { ReadModel } from './read-model/read-model.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
@@ -31,6 +32,7 @@ function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Pr
     ...new ReadModel(db, clock, primary, transactions),
     ...new Leases(collections, clock, transactions),
     ...new MongoErasures(collections, clock),
+    fault: () => faultIn(db, clock),
     async close() {
       if (isClosed) return;
       isClosed = true;

@@ -55,13 +55,14 @@ function wordsFor(errcode: number, message: string): string {
   return `: ${message}`;
 }
 
-const SOUND = 'ok';
+/** What SQLite says of a database without a fault. */
+export const SOUND = 'ok';
 /** SQLite's line above faults of pages. */
 const HEADING = /^\*\*\* in database main \*\*\*\n/;
 
 /**
- * A fault that SQLite finds in a database: a malformed page, or an index that does not match its table. Undefined: no
- * fault. Reads the whole database as of one instant, in a worker thread. Rejects when the database cannot be read.
+ * A fault of a database: a malformed page, or an index that does not match its table, as SQLite finds them; a table that
+ * is gone, or a key of no event. Undefined: no fault. Reads the whole database as of one instant, in a worker thread. Rejects when the database cannot be read.
  */
 export async function integrityFault(path: string): Promise<string | undefined> {
   const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });

@@ -1,7 +1,8 @@
 // The worker thread of damage.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
-import { isDamage } from './damage.ts';
+import { isDamage, SOUND } from './damage.ts';
+import { misfit } from './schema.ts';
 
 const db = openReader(workerData as string);
 parentPort!.postMessage(found());
@@ -9,8 +10,11 @@ db.close();
 
 function found(): string {
   try {
+    // As of one instant.
+    db.exec('BEGIN');
     const [first] = db.prepare('PRAGMA integrity_check(1)').all();
-    return String(first!.integrity_check);
+    const fault = String(first!.integrity_check);
+    return fault === SOUND ? (misfit(db) ?? SOUND) : fault;
   } catch (error) {
     // Damage of the schema leaves nothing to check.
     if (isDamage(error)) return error.message;

@@ -23,6 +23,25 @@ export interface KeyedTable extends NamedTable {
   readonly key: readonly string[];
 }
 
+const EVENTS: NamedTable = {
+  name: 'events',
+  create: (name) => `CREATE TABLE ${name} (
+    position        INTEGER PRIMARY KEY,
+    event           BLOB NOT NULL,
+    hash            BLOB NOT NULL,
+    content         BLOB,
+    erased_by       INTEGER,
+    owner           TEXT,
+    plant_id        INTEGER,
+    idempotency_key TEXT,
+    erases_owner     TEXT,
+    erases_key       BLOB,
+    erases_cleared   INTEGER,
+    erases_published INTEGER,
+    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
+  ) STRICT`,
+};
+
 /** The read model. */
 export const PLANTS: KeyedTable = {
   name: 'plants',
@@ -69,8 +88,15 @@ const LEASES: NamedTable = {
     `CREATE TABLE ${name} (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 };
 
+const LOG: NamedTable = {
+  name: 'log',
+  create: (name) => `CREATE TABLE ${name} (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`,
+};
+
 /** The tables without which the log can still be read. */
 const BESIDE_EVENTS: readonly NamedTable[] = [KEYS, PLANTS, CHECKPOINTS, LEASES, TREE];
+
+const ALL_TABLES: readonly NamedTable[] = [EVENTS, ...BESIDE_EVENTS, LOG];
 
 /** Indexes, triggers, and the tables beside the events, of this version. */
 const SCHEMA_OBJECTS: readonly string[] = [
@@ -81,21 +107,7 @@ const SCHEMA_OBJECTS: readonly string[] = [
 ];
 
 const TABLES = `
-  CREATE TABLE events (
-    position        INTEGER PRIMARY KEY,
-    event           BLOB NOT NULL,
-    hash            BLOB NOT NULL,
-    content         BLOB,
-    erased_by       INTEGER,
-    owner           TEXT,
-    plant_id        INTEGER,
-    idempotency_key TEXT,
-    erases_owner     TEXT,
-    erases_key       BLOB,
-    erases_cleared   INTEGER,
-    erases_published INTEGER,
-    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
-  ) STRICT;
+  ${EVENTS.create('events')};
   CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
 
   -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
@@ -115,7 +127,7 @@ const TABLES = `
 
   INSERT INTO checkpoints VALUES (${PLANTS_CHECKPOINT}, 0, 0, NULL);
 
-  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  ${LOG.create('log')};
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
 /**
@@ -165,11 +177,25 @@ export function checkObjects(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Puts an empty table in the place of each beside the events that somebody dropped, for this connection alone. So whoever
- * only reads has the log, and a verification finds what is missing.
+ * Puts an empty table in the place of each that somebody dropped, for this connection alone. So whoever only reads has the
+ * log, and a verification finds what is missing.
  */
 export function standInForDropped(db: DatabaseSync): void {
-  for (const { name, create } of BESIDE_EVENTS) if (missingOf(db, [name]).length > 0) db.exec(create(`temp.${name}`));
+  for (const { name, create } of ALL_TABLES) if (missingOf(db, [name]).length > 0) db.exec(create(`temp.${name}`));
+}
+
+const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXISTS (SELECT 1 FROM events
+  WHERE (events.position, owner, idempotency_key) = (named.position, named.owner, named.idempotency_key))`;
+
+/** A table that somebody dropped, or a row beside the events that is of none of them. Undefined: there is none. */
+export function misfit(db: DatabaseSync): string | undefined {
+  const gone = missingOf(
+    db,
+    ALL_TABLES.map(({ name }) => name),
+  );
+  if (gone.length > 0) return `gone: ${gone.join(', ')}`;
+  const stray = db.prepare(`${STRAY_KEY} LIMIT 1`).get();
+  return stray && `a row of idempotency_keys names position ${stray.position}, whose event it does not fit`;
 }
 
 function missingOf(db: DatabaseSync, objects: readonly string[]): string[] {

@@ -57,6 +57,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   plant: prepareQuery(db, `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`),
   plants: prepareQuery(db, SELECT_PLANTS),
   logId: prepareQuery(db, 'SELECT id FROM log'),
+  nodeCount: prepareQuery(db, 'SELECT count(*) FROM tree'),
   nodes: prepareQuery(db, 'SELECT node, hash FROM tree WHERE node >= ? AND node < ? ORDER BY node'),
 });
 

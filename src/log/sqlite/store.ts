@@ -303,6 +303,10 @@ class SqliteStore implements Store {
     return rows.slice(0, gap < 0 ? rows.length : gap).map(([, hash], at) => storedHash(start + at, hash));
   }
 
+  async nodeCount(): Promise<number> {
+    return Number((this.#log.nodeCount.get() as unknown as [bigint])[0]);
+  }
+
   async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
     const now = Date.now();
     return this.#projector.lease.run({ name, holder, until: now + milliseconds, now }).changes === 1;

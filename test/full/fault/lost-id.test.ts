@@ -38,25 +38,22 @@ async function expectFound(
 }
 
 test.each([
-  ['row', 'DELETE FROM log', 'the store has lost the id of its log'],
-  ['table', 'DROP TABLE log', 'plantstore.sqlite: no such table: log'],
-])(
-  'a lost %s with the id of the log, on SQLite, is found by doctor, and the instance goes on',
-  async (_, sql, refusal) => {
-    const DATA_DIR = temporaryDirectory(onTestFinished);
-    const lose = async () => {
-      const db = new DatabaseSync(join(DATA_DIR, DATABASE_FILE), { timeout: 10_000 });
-      const { id } = db.prepare('SELECT id FROM log').get() as { id: string };
-      db.exec(sql);
-      return async () => {
-        db.exec('CREATE TABLE IF NOT EXISTS log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID');
-        db.prepare('INSERT INTO log VALUES (?)').run(id);
-        db.close();
-      };
+  ['row', 'DELETE FROM log'],
+  ['table', 'DROP TABLE log'],
+])('a lost %s with the id of the log, on SQLite, is found by doctor, and the instance goes on', async (_, sql) => {
+  const DATA_DIR = temporaryDirectory(onTestFinished);
+  const lose = async () => {
+    const db = new DatabaseSync(join(DATA_DIR, DATABASE_FILE), { timeout: 10_000 });
+    const { id } = db.prepare('SELECT id FROM log').get() as { id: string };
+    db.exec(sql);
+    return async () => {
+      db.exec('CREATE TABLE IF NOT EXISTS log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID');
+      db.prepare('INSERT INTO log VALUES (?)').run(id);
+      db.close();
     };
-    await expectFound({ DATA_DIR }, lose, refusal);
-  },
-);
+  };
+  await expectFound({ DATA_DIR }, lose, 'the store has lost the id of its log');
+});
 
 test.runIf(HAS_MONGODB)(
   'a lost collection meta is found by doctor; strict reads go on, and no other id is made',
@@ -75,6 +72,9 @@ test.runIf(HAS_MONGODB)(
         const started = await command(['serve'], { ...environment, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' });
         expect(started.code).toBe(1);
         expect(started.stderr + started.stdout).toContain(refusal);
+        const verified = await command(['audit', 'verify'], environment);
+        expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining(`storage      NO   ${refusal}`) });
+        expect(verified.stdout).toContain('positions    NO   not asked: the database cannot be opened');
         await meta.insertMany(documents.filter(({ _id }) => _id !== 'primary'));
       };
     };

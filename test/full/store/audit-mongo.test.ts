@@ -1,10 +1,13 @@
-import { Binary, type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
+import { Binary, type Document, Double, Int32, Long, ObjectId, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
+import { repairReadModel } from '../../../src/audit/repair.ts';
+import type { Store } from '../../../src/log/store.ts';
 import { auditContract } from '../../store/audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
 import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
+import { added, append, project } from '../../support/events.ts';
 import { unreadableAt } from '../../support/tampering.ts';
 
 /** Documents that no release wrote: what differs from the event at a position. */
@@ -40,11 +43,74 @@ const BESIDE: typeof DOCUMENTS = [
   ['one whose idempotency key is in a list', 3, { $set: { idempotencyKey: ['k'] } }],
 ];
 
+/** What no service gives a document of `events`, `plants` or `tree` as `_id`. */
+const OTHER_IDS = ['5', null, new Double(Number.NaN), new Binary(Buffer.from('x')), new ObjectId(), true, new Date()];
+
+async function fillPlants(store: Store, count: number): Promise<void> {
+  await append(store, ...Array.from({ length: count }, (_, id) => added('dora', BigInt(id))));
+  await project(store);
+}
+
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   auditContract('MongoDB', openMongoStore);
   tamperingContract('MongoDB', openMongoStore);
   malformedContract('MongoDB', openMongoStore);
   laterFieldsContract('MongoDB', openMongoStore);
+
+  test('a document that no read by a position or a key meets is found, whatever the type of its _id', async () => {
+    const opened = await openMongoStore();
+    await fillForTampering(opened.store);
+    // More than a read of rows has at once, so that those of other types are in none.
+    await fillPlants(opened.store, 1_500);
+    expect((await verdictOf(opened.store)).places).toEqual({});
+    const { client, close } = await opened.database();
+    const found = async (collection: string, document: Document) => {
+      const documents = client.db().collection<Document & { _id: unknown }>(collection);
+      await documents.insertOne(document as Document & { _id: unknown });
+      const { places } = await verdictOf(opened.store);
+      await documents.deleteOne({ _id: document._id });
+      return places;
+    };
+    const first = await client.db().collection<Document>('events').findOne({ _id: Long.ONE });
+    for (const _id of [...OTHER_IDS, new Double(Number.NEGATIVE_INFINITY)])
+      expect(await found('events', { ...first, _id }), String(_id)).toEqual({
+        storage: 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it',
+      });
+    for (const _id of OTHER_IDS)
+      expect((await found('plants', { name: 'x', _id })).read_model, String(_id)).toMatch('a document of `plants` has');
+    for (const _id of [...OTHER_IDS, Long.fromNumber(-1), Long.fromNumber(99), new Double(99.5)])
+      expect((await found('tree', { hash: new Binary(Buffer.alloc(32)), _id })).tree, String(_id)).toBeDefined();
+    expect((await verdictOf(opened.store)).places).toEqual({});
+    await close();
+    await opened.cleanup();
+  });
+
+  test.each(['events', 'plants', 'checkpoints', 'leases', 'tree'])(
+    'a database without its collection %s gets a verdict that names it',
+    async (name) => {
+      const opened = await openMongoStore();
+      await fillForTampering(opened.store);
+      const { client, close } = await opened.database();
+      await client.db().dropCollection(name);
+      await close();
+      expect((await verdictOf(opened.store)).places.storage).toBe(`gone: ${name}`);
+      await opened.cleanup();
+    },
+  );
+
+  test('nodes of the tree that are of no events go with a repair, whatever the type of their _id', async () => {
+    const opened = await openMongoStore();
+    await fillForTampering(opened.store);
+    await fillPlants(opened.store, 600);
+    const { client, close } = await opened.database();
+    const tree = client.db().collection<Document & { _id: unknown }>('tree');
+    const hash = new Binary(Buffer.alloc(32));
+    await tree.insertMany([...OTHER_IDS, Long.fromNumber(-1), new Double(0.5)].map((_id) => ({ _id, hash })));
+    await close();
+    for await (const _ of repairReadModel(opened.store));
+    expect((await verdictOf(opened.store)).places).toEqual({});
+    await opened.cleanup();
+  });
 
   test('whatever is no document of an event, its place is named', async () => {
     const opened = await openMongoStore();

@@ -240,6 +240,7 @@ export class MemoryStore implements Store {
           rows: changedRows(state.rows, changes),
           nodes: changedNodes(state.nodes, nodes, kept),
           generation: state.generation + Number(isRepair),
+          ...(isRepair && !isErasing(state, from) && { upTo: 0 }),
         },
         result: true,
       };
@@ -262,6 +263,10 @@ export class MemoryStore implements Store {
       for (let index = start; index < end && nodes.has(index); index++) found.push(storedHash(index, nodes.get(index)));
       return found;
     });
+  }
+
+  nodeCount(): Promise<number> {
+    return this.old('nodeCount', ({ nodes }) => nodes.size);
   }
 
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {
@@ -329,3 +334,7 @@ function inserted(state: State, events: readonly LoggedEvent[]): ReturnType<Writ
   }
   return { changes: landed === 0 ? {} : { events: all }, result: landed };
 }
+
+/** Whether the event right behind the checkpoint erases an owner. */
+const isErasing = ({ events }: State, checkpoint: number | undefined): boolean =>
+  events.some(({ position, erases }) => position - 1 === checkpoint && erases !== undefined);

@@ -1,8 +1,8 @@
-import { Binary, type ClientSession, Long } from 'mongodb';
+import { Binary, type ClientSession, type Filter, Long } from 'mongodb';
 import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
-import { type Collections, PLANTS_CHECKPOINT } from '../collections.ts';
+import { type Collections, PLANTS_CHECKPOINT, type TreeNodeDocument } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
@@ -15,7 +15,7 @@ const DELETE_LIMIT = 250;
 const NO_NODE = { _id: Long.NEG_ONE };
 
 /** What a step of the read model changes. */
-type Parts = Pick<Collections, 'plants' | 'checkpoints' | 'tree'>;
+type Parts = Pick<Collections, 'events' | 'plants' | 'checkpoints' | 'tree'>;
 
 /**
  * Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was
@@ -29,12 +29,17 @@ export async function moveCheckpoint(
 ): Promise<boolean> {
   if (!(await compareAndMove(parts, session, from, to))) return false;
   if (to !== undefined && (from === undefined || from === to))
-    await within(parts.tree.deleteMany({ _id: { $gte: Long.fromNumber(nodesOf(to)) } }, { session }));
+    await within(parts.tree.deleteMany(notBelow(nodesOf(to)), { session }));
   return true;
 }
 
+/** Selects the documents of `tree` that are none of the first `count` nodes. */
+const notBelow = (count: number): Filter<TreeNodeDocument> => ({
+  $nor: [{ _id: { $type: 'long', $gte: Long.ZERO, $lt: Long.fromNumber(count) } }],
+});
+
 async function compareAndMove(
-  { checkpoints, tree }: Parts,
+  { events, checkpoints, tree }: Parts,
   session: ClientSession,
   from: number | undefined,
   to: number | undefined,
@@ -51,9 +56,13 @@ async function compareAndMove(
     await within(checkpoints.insertOne({ _id, position: Long.fromNumber(to), generation }, { session }));
     return true;
   }
+  // Rows are being removed only for an erasure right behind the checkpoint.
+  const erasure = { _id: Long.fromNumber(from + 1), erases: { $exists: true } };
+  const keepsUpTo =
+    from === to && (await within(events.findOne(erasure, { session, projection: { _id: 1 } }))) !== null;
   const update =
     from === to
-      ? { $inc: { generation: Long.ONE } }
+      ? { $inc: { generation: Long.ONE }, ...(!keepsUpTo && { $unset: { upTo: '' as const } }) }
       : { $set: { position: Long.fromNumber(to!) }, $unset: { upTo: '' as const } };
   const moved = await within(checkpoints.updateOne({ _id, position: Long.fromNumber(from) }, update, { session }));
   return moved.matchedCount === 1;

@@ -138,6 +138,9 @@ export class ReadModel {
     const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
     return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
   };
+
+  readonly nodeCount: Store['nodeCount'] = () =>
+    this.#clock.run((session) => this.#collections.tree.countDocuments({}, { session, maxTimeMS: COMMAND_LIMIT }));
 }
 
 /** A document of another type than a checkpoint is what was found where there is none. */

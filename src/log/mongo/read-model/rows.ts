@@ -14,10 +14,10 @@ export const ownedBy = (owner: string, after: bigint | undefined): Document => (
 
 /**
  * Selects every plant after a key, or all plants, in the order of the index on `_id`: by the bytes of the owner's
- * UTF-8, then by id.
+ * UTF-8, then by id. What is not up to a key is of another type, too, and `$gt` would pass it over.
  */
 export const after = (key: PlantKey | undefined): Document =>
-  key === undefined ? {} : { _id: { $gt: toPlantId(key) } };
+  key === undefined ? {} : { _id: { $not: { $lte: toPlantId(key) } } };
 
 /**
  * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who is

@@ -10,7 +10,9 @@ const AT = `WHERE name = ${PLANTS_CHECKPOINT} AND position = :from`;
 /** Prepares the statements that change the read model and the nodes of the tree. */
 export const prepareChanges = (db: DatabaseSync) => ({
   move: db.prepare(`UPDATE checkpoints SET position = :to ${AT}`),
-  repair: db.prepare(`UPDATE checkpoints SET generation = generation + 1 ${AT}`),
+  // Rows are being removed only for an erasure right behind the checkpoint.
+  repair: db.prepare(`UPDATE checkpoints SET generation = generation + 1, up_to = (SELECT position FROM events
+    WHERE position = checkpoints.up_to AND position = :from + 1 AND erases_owner IS NOT NULL) ${AT}`),
   create: db.prepare(
     `INSERT INTO checkpoints (name, position, generation) VALUES (${PLANTS_CHECKPOINT}, :to, :generation)`,
   ),
@@ -23,7 +25,7 @@ export const prepareChanges = (db: DatabaseSync) => ({
   insert: db.prepare(`
     INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
   node: db.prepare('INSERT OR REPLACE INTO tree (node, hash) VALUES (?, ?)'),
-  truncate: db.prepare('DELETE FROM tree WHERE node >= ?'),
+  truncate: db.prepare('DELETE FROM tree WHERE node NOT BETWEEN 0 AND ? - 1'),
 });
 
 type Statements = ReturnType<typeof prepareChanges>;
