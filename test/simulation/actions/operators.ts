@@ -99,8 +99,11 @@ export function newEraser(world: World, owner: string): EraseRequest {
 async function erase(world: World, log: EventLog, request: EraseRequest, process?: Process): Promise<string> {
   const { owner, actor } = request;
   const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
+  const began = world.scheduler.now;
   let erased: Erased | undefined;
   for await (const step of log.erase(request)) if (!('step' in step)) erased = step;
+  // What a restore under running instances has lost meanwhile is answered all the same.
+  if (world.isRestored(began)) return `${actor} erased ${owner} in a log that was replaced`;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
   if (erased?.position !== undefined) world.commands.erased.set(owner, erased.position);
   return `${actor} erased ${owner} at ${erased?.position}`;
