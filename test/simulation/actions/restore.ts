@@ -1,4 +1,5 @@
 import { Violation } from '../judges/violation.ts';
+import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
 import { kill } from './disturb.ts';
 
@@ -18,14 +19,17 @@ export function backUp(world: World): void {
 export function restore(world: World, milliseconds: number, isRunning: boolean): void {
   const { backup } = world;
   if (backup === undefined) return;
+  // An instance that has not noticed would finish in the restored log an erasure that the restore has lost.
+  const mayRun =
+    isRunning && unfinishedIn(world.server.database.latest).length === 0 && unfinishedIn(backup).length === 0;
   for (const process of world.operators) kill(world, process, 0);
-  if (!isRunning) for (const { process } of world.instances) if (!process.isDead) kill(world, process, milliseconds);
+  if (!mayRun) for (const { process } of world.instances) if (!process.isDead) kill(world, process, milliseconds);
   world.tell(
     'operator',
-    `restores the backup that ends at ${backup.events.length}${isRunning ? ', under instances' : ''}`,
+    `restores the backup that ends at ${backup.events.length}${mayRun ? ', under instances' : ''}`,
   );
-  world.restore(backup, isRunning);
-  if (isRunning) world.scheduler.after(milliseconds, undefined, () => startAgain(world));
+  world.restore(backup, mayRun);
+  if (mayRun) world.scheduler.after(milliseconds, undefined, () => startAgain(world));
 }
 
 /** Kafka is restored as it was some time ago, with its checkpoint. The publisher finds out by itself. */
