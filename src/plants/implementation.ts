@@ -32,7 +32,9 @@ export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =
 async function listPage(plants: PlantsService, request: ListPlantsRequest, call: Call): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
   const { cursor, view } = request;
-  const list = await plants.openList({ limit, cursor, view }, call);
+  // The rows are gone before the client reads: only the answer counts.
+  const { principal, signal } = call;
+  const list = await plants.openList({ limit, cursor, view }, { principal, signal });
   return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await beyondFirstPage(list.plants), list);
 }
 
