@@ -18,6 +18,8 @@ import type { Progress } from './verify.ts';
 const NODES = 1_024;
 /** Milliseconds until the projector's lease is asked for again. */
 const STANDBY = 250;
+/** Most faults of the store in a row while the lease is asked for. A reply that is lost is one. */
+const MAX_FAULTS = 3;
 /** Most attempts that may find the read model moved, or changed by another repair. */
 const MAX_ATTEMPTS = 100;
 
@@ -91,9 +93,10 @@ interface Repair {
 
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
 async function attempted(store: Store, { fold, log, lease, least }: Repair): Promise<boolean> {
-  while (!(await lease.has())) {
+  for (let faults = 0; !(await lease.has()); ) {
+    faults = lease.fault === undefined ? 0 : faults + 1;
     // Such as a full disk, on which reads go on.
-    if (lease.fault !== undefined) throw lease.fault;
+    if (faults === MAX_FAULTS) throw lease.fault;
     await pause(STANDBY);
   }
   const at = await checkpointOf(store);
