@@ -85,7 +85,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await opened.cleanup();
   });
 
-  test.each(['events', 'plants', 'checkpoints', 'leases', 'tree'])(
+  test.each(['events', 'plants', 'checkpoints', 'tree'])(
     'a database without its collection %s gets a verdict that names it',
     async (name) => {
       const opened = await openMongoStore();
