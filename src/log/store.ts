@@ -286,8 +286,8 @@ export interface Store {
 
   /**
    * Deletes some rows of an owner whose OwnerErased event comes right after the checkpoint, so that the step of that event
-   * is short: it finds only rows that a repair has put back meanwhile. Returns their number; 0: none
-   * is left, or the checkpoint is another. Before the first row goes, `upTo` is the position of that event.
+   * is short: it finds only rows that a repair has put back meanwhile. Returns their number; 0: none is left, or the
+   * checkpoint is another. Before the first row goes, `upTo` is the position of that event.
    */
   removeRows(owner: string, checkpoint: number): Promise<number>;
 

@@ -64,9 +64,8 @@ export interface CheckpointOptions extends Signing {
 
 /**
  * Signs at most four checkpoints per second, for any number of callers, and tries no more often while it cannot. Before
- * signing, it verifies that the log
- * extends the previous checkpoint, also one from before a restart: a log must not sign inconsistent ones
- * (c2sp.org/tlog-checkpoint, "Signatures").
+ * signing, it verifies that the log extends the previous checkpoint, also one from before a restart: a log must not sign
+ * inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;

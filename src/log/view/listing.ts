@@ -46,17 +46,15 @@ const PLANT_OVERHEAD = 320;
 const BYTES_PER_CODE_UNIT = 8;
 
 /** Most bytes of plants in memory, including their encoded forms. */
-export function listBytes(plants: readonly PlantRow[]): number {
-  let codeUnits = 0;
-  for (const plant of plants) codeUnits += textLength(plant);
-  return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
-}
+export const listBytes = (plants: readonly PlantRow[]): number => bytesOf(plants, BYTES_PER_CODE_UNIT);
 
 /** Most bytes of plants in memory, without the encoded forms of their texts. */
-export function rowBytes(plants: readonly PlantRow[]): number {
+export const rowBytes = (plants: readonly PlantRow[]): number => bytesOf(plants, 2);
+
+function bytesOf(plants: readonly PlantRow[], perCodeUnit: number): number {
   let codeUnits = 0;
   for (const plant of plants) codeUnits += textLength(plant);
-  return PLANT_OVERHEAD * plants.length + 2 * codeUnits;
+  return PLANT_OVERHEAD * plants.length + perCodeUnit * codeUnits;
 }
 
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */

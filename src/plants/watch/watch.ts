@@ -80,9 +80,9 @@ export class Watch implements Subscriber {
   }
 
   /**
-   * The beginning, in pieces, few of which come in a turn of the event loop. After a position: the missed events. Otherwise, or
-   * when memory does not hold the missed events: the state and then `ready`, with `reset` first if a position was given.
-   * Read it to its end before taking any step. Rejects with PlantStoreError; the watch is then over.
+   * The beginning, in pieces, few of which come in a turn of the event loop. After a position: the missed events.
+   * Otherwise, or when memory does not hold the missed events: the state and then `ready`, with `reset` first if a position
+   * was given. Read it to its end before taking any step. Rejects with PlantStoreError; the watch is then over.
    */
   async begin(after: number | undefined): Promise<AsyncIterable<readonly Step[]>> {
     try {
