@@ -165,7 +165,11 @@ test('while other processes keep signing, an attempt to sign ends', async () => 
   let others = 0;
   const kept = {
     read: async () => undefined,
-    replace: async () => signed((others++ % 8) + 1),
+    replace: async () => {
+      // Nothing else would end it: it never waits for more than a step of this process.
+      if (others === 100) throw new Error('it goes on');
+      return signed((others++ % 8) + 1);
+    },
   };
   const head = async () => ({ ...EMPTY_HEAD, position: 9 });
   await expect(signNext({ head, tree, key, kept }, undefined)).rejects.toThrow('other processes keep signing');
