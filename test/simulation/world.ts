@@ -192,9 +192,9 @@ export class World {
     this.judge(() => this.readModel.restore(this.server.database.committed));
   }
 
-  /** Whether what a call that began at a time gets may be of rows that were damaged. */
-  mayBeWrong(began: number): boolean {
-    return this.isDamaged || began < this.#repairedAt;
+  /** Whether what a call gets may be of rows that were damaged: it may be as of this time, when it began or before. */
+  mayBeWrong(asOf: number): boolean {
+    return this.isDamaged || asOf < this.#repairedAt;
   }
 
   /** Puts a backup in the place of the database. `isRunning`: under running instances. */

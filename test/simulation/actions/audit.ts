@@ -5,9 +5,7 @@ import type { Instance } from '../instance.ts';
 import { FollowJudge, judgeAsOf } from '../judges/audit.ts';
 import type { World } from '../world.ts';
 import { run } from './operators.ts';
-
-/** Milliseconds after which a reader comes back whose stream has ended. */
-const RETRY = 300;
+import { StreamReader } from './stream-reader.ts';
 
 /** `plantstore audit list`: the plants as of some positions before the end of the log. */
 export function asOf(world: World, owner: string | undefined, back: number): void {
@@ -24,57 +22,33 @@ export function asOf(world: World, owner: string | undefined, back: number): voi
 }
 
 /** Somebody who reads the log, and goes on after the last position whenever the stream ends. */
-export class LogReader {
+export class LogReader extends StreamReader {
   readonly judge: FollowJudge;
-  readonly #world: World;
-  #instance: Instance;
-  /** The number of the stream: what comes from an earlier one is not read any more. */
-  #stream = 0;
 
   constructor(world: World, instance: Instance) {
-    this.#world = world;
-    this.#instance = instance;
+    super(world, instance);
     this.judge = new FollowJudge(world.truth);
-    this.#open();
-  }
-
-  /** The reader finds that the instance is gone, and goes to another. */
-  lost(process: Instance['process']): void {
-    if (this.#instance.process === process) this.#retry();
+    this.open();
   }
 
   /** A backup was restored, and the reader starts again. */
   restart(): void {
     this.judge.position = 0;
-    this.#retry();
+    this.retry();
   }
 
-  #retry(): void {
-    const stream = ++this.#stream;
-    this.#world.scheduler.after(RETRY, undefined, () => {
-      if (stream !== this.#stream) return;
-      this.#instance = this.#world.instance(this.#world.random.whole(0, 9));
-      this.#open();
-    });
-  }
-
-  #open(): void {
-    const stream = ++this.#stream;
-    const { process, service } = this.#instance;
-    if (service === undefined) {
-      this.#retry();
-      return;
-    }
+  protected override read({ log }: NonNullable<Instance['service']>, isCurrent: () => boolean): void {
+    const { process } = this.instance;
     const read = async () => {
-      for await (const events of service.log.read(this.judge.position, { follow: true })) {
-        if (stream !== this.#stream) return;
-        this.#world.judge(() => this.judge.take(events));
+      for await (const events of log.read(this.judge.position, { follow: true })) {
+        if (!isCurrent()) return;
+        this.world.judge(() => this.judge.take(events));
       }
     };
     process.do(() =>
       read().catch((error) => {
-        this.#world.tell(process.name, `ends the reading of the log: ${(error as Error).message}`);
-        if (stream === this.#stream) this.#retry();
+        this.world.tell(process.name, `ends the reading of the log: ${(error as Error).message}`);
+        if (isCurrent()) this.retry();
       }),
     );
   }

@@ -75,7 +75,7 @@ export function list(
       const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
-      if (world.isRestored(began) || world.mayBeWrong(began)) return;
+      if (world.isRestored(began) || world.mayBeWrong(called)) return;
       world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
       if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
       then(found, rows);
@@ -122,7 +122,7 @@ export function get(world: World, { process, service }: Instance, owner: string,
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });
-      if (world.isRestored(began) || world.mayBeWrong(began)) return;
+      if (world.isRestored(began) || world.mayBeWrong(called)) return;
       world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
       world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));

@@ -4,71 +4,44 @@ import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import { WatchJudge } from '../judges/watch.ts';
 import type { World } from '../world.ts';
-
-/** Milliseconds after which a reader comes back whose stream has ended. */
-const RETRY = 300;
+import { StreamReader } from './stream-reader.ts';
 
 /** A reader of an owner's plants, who opens a stream again whenever one ends, and goes on after the last position. */
-export class Watcher {
+export class Watcher extends StreamReader {
   readonly judge: WatchJudge;
-  readonly #world: World;
-  #instance: Instance;
   #watch: Watch | undefined;
-  /** The number of the stream: what comes from an earlier one is not read any more. */
-  #stream = 0;
   /** Milliseconds that it takes to read. */
   readonly #slowness: number;
 
   constructor(world: World, instance: Instance, owner: string) {
-    this.#world = world;
-    this.#instance = instance;
+    super(world, instance);
     this.#slowness = world.random.chance(0.2) ? world.random.scaled(10, 3_000) : 0.1;
     this.judge = new WatchJudge(owner, world.truth);
-    this.#open();
+    this.open();
   }
 
   /** The reader goes to another instance, or comes back to the same. */
   reconnect(instance: Instance): void {
-    const { process } = this.#instance;
+    const { process } = this.instance;
     const watch = this.#watch;
     process.do(() => watch?.close());
-    this.#instance = instance;
-    this.#open();
-  }
-
-  /** The reader finds that the instance is gone, and goes to another. */
-  lost(process: Instance['process']): void {
-    if (this.#instance.process === process) this.#retry();
+    this.instance = instance;
+    this.open();
   }
 
   /** A backup was restored, and the reader starts again. */
   restart(): void {
     const watch = this.#watch;
-    this.#instance.process.do(() => watch?.close());
+    this.instance.process.do(() => watch?.close());
     this.judge.restart();
-    this.#retry();
+    this.retry();
   }
 
-  #retry(): void {
-    const stream = ++this.#stream;
-    this.#world.scheduler.after(RETRY, undefined, () => {
-      if (stream !== this.#stream) return;
-      this.#instance = this.#world.instance(this.#world.random.whole(0, 9));
-      this.#open();
-    });
-  }
-
-  #open(): void {
-    const stream = ++this.#stream;
-    const { process, service } = this.#instance;
-    if (service === undefined || process.isDead) {
-      this.#retry();
-      return;
-    }
-    const world = this.#world;
+  protected override read({ watches }: NonNullable<Instance['service']>, isCurrent: () => boolean): void {
+    const { world } = this;
+    const { process } = this.instance;
     const after = this.judge.position;
     this.judge.opened(world.freshness.of(process).from);
-    const isCurrent = () => stream === this.#stream;
     process.do(() => {
       if (!isCurrent()) return;
       const viewer = {
@@ -77,16 +50,16 @@ export class Watcher {
         quiet: () => {},
         ended: (why: PlantStoreError) => {
           world.tell(process.name, `ends the watch of ${this.judge.owner}: ${why.message}`);
-          if (isCurrent()) this.#retry();
+          if (isCurrent()) this.retry();
         },
       };
       const principal = { ...ALICE, owner: this.judge.owner };
       let watch: Watch;
       try {
-        watch = service.watches.open(principal, viewer);
+        watch = watches.open(principal, viewer);
       } catch (error) {
         world.tell(process.name, `opens no watch: ${(error as Error).message}`);
-        return this.#retry();
+        return this.retry();
       }
       this.#watch = watch;
       const take = () => {
@@ -111,7 +84,7 @@ export class Watcher {
       };
       begin().catch((error) => {
         world.tell(process.name, `begins no watch: ${(error as Error).message}`);
-        if (isCurrent()) this.#retry();
+        if (isCurrent()) this.retry();
       });
     });
   }
