@@ -23,7 +23,8 @@ const LOOK = 250;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
- * Calls of a connection that its client may reset in the turn of the event loop in which they began. Node hands over all
+ * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of that
+ * turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands over all
  * of a read at once, and bounds resets at a thousand.
  */
 const MOST_RESET = 16;
@@ -75,6 +76,8 @@ export const connectionOf = ({ session }: ServerHttp2Stream): GrpcConnection | u
 interface OpenStream {
   readonly held: number;
   readonly turn: number;
+  /** Whether others that began in that turn were reset before it began. */
+  readonly isAfterReset: boolean;
   /** Bytes of its answer that were not read at the last look. */
   unread: number;
   /** Bytes of rows that it will send. */
@@ -121,6 +124,7 @@ export class GrpcConnection extends Connection {
   /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
   #turn = 0;
   #isTurn = false;
+  #hasReset = false;
   #reset = 0;
   /** What TLS takes. */
   readonly #tls: number;
@@ -210,7 +214,7 @@ export class GrpcConnection extends Connection {
     const { bytesRead } = this.#socket;
     if (bytesRead !== this.#begun) this.#before = this.#begun;
     this.#begun = bytesRead;
-    this.#streams.set(stream, { held, turn: this.#turn, unread: 0, rows: 0 });
+    this.#streams.set(stream, { held, turn: this.#turn, isAfterReset: this.#hasReset, unread: 0, rows: 0 });
     this.#countPieces(stream);
     this.#streamHeld += held;
     this.#count();
@@ -231,7 +235,7 @@ export class GrpcConnection extends Connection {
     if (open === undefined) return;
     this.#streamHeld -= open.held + open.rows;
     this.#streams.delete(stream);
-    if (this.#isTurn && open.turn === this.#turn) this.#countReset();
+    if (this.#isTurn && open.turn === this.#turn) this.#countReset(open);
     this.#count();
   }
 
@@ -269,6 +273,7 @@ export class GrpcConnection extends Connection {
 
   #beginTurn(): void {
     this.#isTurn = true;
+    this.#hasReset = false;
     this.#reset = 0;
     setImmediate(() => {
       this.#isTurn = false;
@@ -276,8 +281,9 @@ export class GrpcConnection extends Connection {
     });
   }
 
-  #countReset(): void {
-    this.#reset++;
+  #countReset({ isAfterReset }: OpenStream): void {
+    this.#hasReset = true;
+    if (isAfterReset) this.#reset++;
     if (this.#reset > MOST_RESET) this.#endAtOnce();
   }
 
