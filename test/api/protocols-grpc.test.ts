@@ -140,9 +140,15 @@ describe('draining', () => {
   });
 
   test('does not wait for a method that never ends', async () => {
-    await using app = await GrpcApp.start({ listPlants: () => new Promise(() => {}) });
+    const begun = Promise.withResolvers<void>();
+    await using app = await GrpcApp.start({
+      listPlants: () => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
     const call = unary(grpcClient(app.address), 'listPlants', {});
-    await sleep(50);
+    await begun.promise;
     await Promise.all([app.server.drain(0), failure(call)]);
   });
 });

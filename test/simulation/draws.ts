@@ -127,7 +127,7 @@ export const OTHERS: Readonly<
   restore: {
     share: 0.1,
     weight: 0.3,
-    draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000), isRunning: random.chance(0.4) }),
+    draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000) }),
   },
   'topic away': {
     share: 0.08,

@@ -1,6 +1,6 @@
 import { act } from './actions/act.ts';
 import { comeToRest } from './actions/rest.ts';
-import { type Kind, Violation } from './judges/violation.ts';
+import { Violation } from './judges/violation.ts';
 import { type Plan, stepText } from './plan.ts';
 import { planOf } from './plan-of.ts';
 import { World } from './world.ts';
@@ -14,22 +14,6 @@ process.on('unhandledRejection', (error) => {
     throw new Violation('unhandled', `an error that nobody handles: ${error}`);
   });
 });
-
-/**
- * What a backup that is restored under running instances may cause, which docs/operations.md says not to do: until they
- * notice it, they advance the read model over events that are lost, append behind the gap, and read rows that were set
- * back.
- */
-const OF_A_RESTORE: readonly Kind[] = [
-  ...(['read model', 'order', 'outcome', 'decision', 'list', 'get', 'watch', 'linearizability'] as const),
-  ...(['as of', 'follow'] as const),
-];
-
-/** What is wrong with a history, unless such a restore explains it. */
-const violationIn = ({ violation, restores }: World): Violation | undefined =>
-  violation !== undefined && OF_A_RESTORE.includes(violation.kind) && restores.some(({ isRunning }) => isRunning)
-    ? undefined
-    : violation;
 
 /** How a history went. */
 export interface Outcome {
@@ -61,5 +45,5 @@ export async function runHistory(
   }
   await comeToRest(world);
   running = undefined;
-  return { seed, plan, steps, violation: violationIn(world), story: world.story, world };
+  return { seed, plan, steps, violation: world.violation, story: world.story, world };
 }

@@ -3,7 +3,6 @@ import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import { MOST_WITNESSES } from './machine/witnesses.ts';
 import type { Action, Plan, Step } from './plan.ts';
-import { DAMAGES, type DamageName } from './store/damage.ts';
 
 /** Most often nothing goes wrong by itself, so that what does is seen alone. */
 function weatherOf(random: Random): Weather {
@@ -17,14 +16,6 @@ function weatherOf(random: Random): Weather {
     way: random.scaled(0.1, 20),
     replication: random.scaled(0.05, 20),
   };
-}
-
-/** What the log has at the beginning, and what becomes of it in the end. */
-function storeOf(random: Random): Pick<Plan, 'fillers' | 'damage'> {
-  const damage = random.chance(0.15) ? random.one(Object.keys(DAMAGES) as DamageName[]) : undefined;
-  // Enough for two stored nodes of the tree.
-  if (damage !== undefined && DAMAGES[damage].found === 'tree') return { fillers: 260, damage };
-  return { fillers: random.chance(0.1) ? random.whole(110, 300) : 0, damage };
 }
 
 function witnessesOf(random: Random): Plan['witnesses'] {
@@ -47,7 +38,7 @@ const NOT_BESIDE: readonly Action['do'][] = [
 /** The same history, in which rows are wrong for a time. */
 function withDamage(plan: Plan): Plan {
   const steps = plan.steps.filter((step) => !NOT_BESIDE.includes(step.do));
-  return { ...plan, steps, witnesses: undefined, damage: undefined };
+  return { ...plan, steps, witnesses: undefined };
 }
 
 /** An action, and at times what makes more of it. */
@@ -97,7 +88,8 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
     weather: weatherOf(random),
     isEmbedded: random.of('embedded').chance(0.25),
     strictReads: random.of('strict').chance(0.5),
-    ...storeOf(random.of('store')),
+    // At times enough for two stored nodes of the tree.
+    fillers: random.of('fillers').chance(0.12) ? random.of('filled').whole(110, 300) : 0,
     witnesses: witnessesOf(random.of('witnesses')),
     sharesDisk: random.of('disk').chance(0.3),
     steps,

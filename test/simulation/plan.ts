@@ -75,8 +75,8 @@ export type Action =
   /** Nothing can be appended, as on a full disk. */
   | { readonly do: 'fill'; readonly for: number }
   | { readonly do: 'backup' }
-  /** The last backup takes the place of the database, under running instances or while all are stopped. */
-  | { readonly do: 'restore'; readonly for: number; readonly isRunning: boolean }
+  /** The last backup takes the place of the database, while all instances are stopped. */
+  | { readonly do: 'restore'; readonly for: number }
   /** Kafka takes no events for a time. */
   | { readonly do: 'topic away'; readonly for: number }
   /** Kafka is restored as it was so many milliseconds ago. */
@@ -110,8 +110,6 @@ export interface Plan {
   readonly witnesses: { readonly count: number; readonly quorum: number } | undefined;
   /** Whether all instances keep on one disk what they sign. */
   readonly sharesDisk: boolean;
-  /** How somebody tampers with the database in the end. Undefined: nobody does. */
-  readonly damage: DamageName | undefined;
   readonly steps: readonly Step[];
 }
 

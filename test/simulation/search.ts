@@ -1,4 +1,3 @@
-import { Undecided } from '../support/linearizability.ts';
 import { type Outcome, runHistory } from './history.ts';
 import { planOf } from './plan-of.ts';
 
@@ -7,8 +6,6 @@ export interface Found {
   histories: number;
   /** Tasks that were done in all of them. */
   tasks: number;
-  /** Histories of which linearizability could not be decided. */
-  undecided: number;
   /** The first history with a violation. */
   failed: Outcome | undefined;
 }
@@ -24,25 +21,20 @@ export async function search(
   named: readonly string[] = [],
 ): Promise<Found> {
   const end = performance.now() + milliseconds;
-  const found: Found = { histories: 0, tasks: 0, undecided: 0, failed: undefined };
+  const found: Found = { histories: 0, tasks: 0, failed: undefined };
   for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
-    const outcome = await decided(next, named);
+    const outcome = await historyOf(next, named);
     found.histories++;
-    if (outcome === undefined) {
-      found.undecided++;
-      continue;
-    }
     found.tasks += outcome.world.scheduler.done;
     if (outcome.violation !== undefined) found.failed = outcome;
   }
   return found;
 }
 
-async function decided(seed: number, named: readonly string[]): Promise<Outcome | undefined> {
+async function historyOf(seed: number, named: readonly string[]): Promise<Outcome> {
   try {
     return await runHistory(seed, planOf(seed, named));
   } catch (error) {
-    if (error instanceof Undecided) return undefined;
     throw new Error(`seed ${seed}`, { cause: error });
   }
 }

@@ -36,7 +36,6 @@ async function roam(seed: number, minutes: number): Promise<boolean> {
   console.log(`from seed ${seed}`);
   const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY), named);
   console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks`);
-  if (found.undecided > 0) console.log(`${found.undecided} could not be decided`);
   if (found.failed === undefined) return true;
   if (values.brief) {
     console.log(`${found.failed.violation?.kind}, ${found.histories}`);

@@ -11,7 +11,6 @@ import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
 import { Freshness } from './judges/freshness.ts';
-import type { PlantRead } from './judges/linearizability.ts';
 import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
 import { Truth } from './judges/truth.ts';
@@ -69,11 +68,7 @@ export class World {
   /** Processes of operators that have not ended. */
   readonly operators = new Set<Process>();
   readonly watchers: Watcher[] = [];
-  /** Owners of whom an erasure was begun. */
-  readonly erased = new Set<string>();
   erasures = 0;
-  /** When each eraser was asked, by its actor. */
-  readonly erasers = new Map<string, number>();
   /** What the last of them asked for. */
   lastEraser: EraseRequest | undefined;
   /** Readers of the log. */
@@ -84,14 +79,10 @@ export class World {
   verifications = 0;
   /** The last backup. */
   backup: State | undefined;
-  /** When a backup was restored, and the position at which it ends. */
-  readonly restores: { readonly at: number; readonly end: number; readonly isRunning: boolean }[] = [];
-  /** Whether somebody has changed the database otherwise than the service does. */
-  isTamperedWith = false;
+  /** Whether a backup was ever restored. */
+  wasRestored = false;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
-  /** What clients heard of plants. */
-  readonly reads: PlantRead[] = [];
   /** What happened, a line each. */
   readonly story: string[] = [];
   /** Since when the read model has been damaged, and when it was repaired last. */
@@ -110,7 +101,7 @@ export class World {
     const { scheduler } = this;
     const database = new Database('0'.repeat(32), () => Math.floor(EPOCH + scheduler.now));
     this.server = new Server(database, scheduler, this.random.of('server'), plan);
-    this.freshness = new Freshness(scheduler, () => this.commands.acknowledged, plan.strictReads);
+    this.freshness = new Freshness(scheduler, () => this.commands.known, plan.strictReads);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
     const disk = () => new Disk(scheduler, this.random.of('disk'));
@@ -129,7 +120,6 @@ export class World {
       quorum,
       onOutcome: ({ name }, witness, outcome, error) => {
         this.tell(name, `${witness}: ${error === undefined ? outcome : `${outcome}: ${(error as Error).message}`}`);
-        if (this.isTamperedWith) return;
         this.judge(() => this.proofs.witnessed(outcome, error));
         // What is served from now on.
         const instance = this.instances.find(({ process }) => process.name === name);
@@ -138,12 +128,12 @@ export class World {
       onReadModelBroken: ({ name }, fault) => {
         this.tell(name, fault.message);
         this.judge(() => {
-          if (this.restores.length === 0 && !this.wasDamaged && !this.isTamperedWith)
+          if (!this.wasRestored && !this.wasDamaged)
             throw new Violation('read model', `${name} finds it broken, and it never was: ${fault.message}`);
         });
       },
       onBroken: (error) => {
-        if (!this.isTamperedWith) this.judge(() => this.proofs.refused(error));
+        this.judge(() => this.proofs.refused(error));
       },
     };
     database.onCommitted((state) => this.look(state));
@@ -158,7 +148,6 @@ export class World {
 
   /** Judges what a majority has now. */
   look(state: State): void {
-    if (this.isTamperedWith) return;
     for (const event of state.events.slice(Math.max(this.truth.events.length, 2 * this.plan.fillers)))
       this.tell('log', eventText(event));
     this.judge(() => {
@@ -197,23 +186,17 @@ export class World {
     return this.isDamaged || asOf < this.#repairedAt;
   }
 
-  /** Puts a backup in the place of the database. `isRunning`: under running instances. */
-  restore(backup: State, isRunning: boolean): void {
-    const end = backup.events.length;
+  /** Puts a backup in the place of the database, while no process runs. */
+  restore(backup: State): void {
     this.server.restore(backup);
-    this.restores.push({ at: this.scheduler.now, end, isRunning });
+    this.wasRestored = true;
     this.judge(() => {
       this.truth.restore(this.server.database.committed);
       this.readModel.restore(this.server.database.committed);
-      this.commands.restore(end);
+      this.commands.restore(backup.events.length);
     });
     this.freshness.restore();
     for (const reader of [...this.watchers, ...this.readers]) reader.restart();
-  }
-
-  /** Whether what is said now may be as of before the last restore. */
-  isRestored(called: number): boolean {
-    return called < (this.restores.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   }
 
   /** Starts an instance, in the place of an earlier one. */
@@ -224,7 +207,7 @@ export class World {
   /** An instance may not start while a backup is restored, or a checkpoint is lost, and only then. It is started again. */
   startFailed(process: Process, error: unknown): void {
     this.judge(() => {
-      if (this.restores.length === 0 && !this.wasDamaged)
+      if (!this.wasRestored && !this.wasDamaged)
         throw new Violation('unhandled', `${process.name} does not start: ${error}`);
     });
     this.tell(process.name, `does not start: ${error}`);

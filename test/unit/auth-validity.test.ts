@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
 import { generateKeyPair } from 'jose';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { KeySet } from '../../src/auth/keys/key-set.ts';
@@ -127,7 +127,7 @@ test('a stream that is silent ends too, though its source heeds nothing, and the
 test('a source that ends because it was told to is not whole', async () => {
   const { validity, refusal } = ending();
   const stream = whileValid(validity, async function* (signal) {
-    while (!signal.aborted) await sleep(10);
+    await once(signal, 'abort');
     yield* [];
   });
   const next = stream.next();

@@ -57,7 +57,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   depose: (world, action) => depose(world, world.instance(action.at).process, action.for),
   fill: (world, action) => world.server.fill(action.for),
   backup: backUp,
-  restore: (world, action) => restore(world, action.for, action.isRunning),
+  restore: (world, action) => restore(world, action.for),
   'topic away': (world, action) => {
     if (world.topic !== undefined) world.topic.awayUntil = world.scheduler.now + action.for;
   },

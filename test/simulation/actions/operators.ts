@@ -43,18 +43,15 @@ export function rebuild(world: World): void {
   });
 }
 
-/** `plantstore audit verify`. Calls back with the verdict. */
-export function verify(
-  world: World,
-  then: (verdict: Verdict) => void = (verdict) => judgeVerdict(verdict, world.erasures > 0),
-): void {
+/** `plantstore audit verify`. */
+export function verify(world: World): void {
   // A verification finds names that no transport would have let through.
   if (world.plan.longNames) return;
   run(world, `verify-${++world.verifications}`, async (store) => {
     let verdict: Verdict | undefined;
     const options = { checkpoint: world.truth.checkpoint() };
     for await (const step of verifyLog(store, options)) if ('ok' in step) verdict = step;
-    world.judge(() => then(verdict!));
+    world.judge(() => judgeVerdict(verdict!, world.erasures > 0));
     return `the log is ${verdict!.ok ? '' : 'not '}whole`;
   });
 }
@@ -89,21 +86,16 @@ export function eraseBy(world: World, { process, service }: Instance, request: E
 
 /** The request of somebody who has erased nobody yet. */
 export function newEraser(world: World, owner: string): EraseRequest {
-  world.erased.add(owner);
   const actor = `eraser-${++world.erasures}`;
-  world.erasers.set(actor, world.scheduler.now);
   world.lastEraser = { owner, actor, key: Buffer.from(actor.padEnd(KEY_BYTES)) };
   return world.lastEraser;
 }
 
 async function erase(world: World, log: EventLog, request: EraseRequest, process?: Process): Promise<string> {
   const { owner, actor } = request;
-  const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
-  const began = world.scheduler.now;
+  const { from } = process === undefined ? { from: world.commands.known } : world.freshness.of(process);
   let erased: Erased | undefined;
   for await (const step of log.erase(request)) if (!('step' in step)) erased = step;
-  // What a restore under running instances has lost meanwhile is answered all the same.
-  if (world.isRestored(began)) return `${actor} erased ${owner} in a log that was replaced`;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
   if (erased?.position !== undefined) world.commands.erased.set(owner, erased.position);
   return `${actor} erased ${owner} at ${erased?.position}`;

@@ -2,7 +2,6 @@ import type { PlantCommand } from '../../../src/domain/decider.ts';
 import type { PlantRow } from '../../../src/log/store.ts';
 import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
 import { pause } from '../../../src/time/pause.ts';
-import { IDS } from '../draws.ts';
 import type { Instance } from '../instance.ts';
 import { judgeGet, judgeList } from '../judges/answers.ts';
 import { Violation } from '../judges/violation.ts';
@@ -63,22 +62,22 @@ export function list(
   world: World,
   { process, service }: Instance,
   query: ListQuery,
-  then: (list: Listing, rows: readonly PlantRow[]) => void = () => {},
+  then: (list: Listing) => void = () => {},
 ): void {
   if (service === undefined) return;
   const { from, since: called } = world.freshness.of(process);
-  const began = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.list(query);
       const to = world.truth.end;
-      const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
-      if (world.isRestored(began) || world.mayBeWrong(called)) return;
-      world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
-      if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
-      then(found, rows);
+      if (world.mayBeWrong(called)) return;
+      world.judge(() => {
+        judgeList(world.truth, query, { ...found, rows }, { from, to });
+        world.commands.shown(found.position);
+      });
+      then(found);
     } catch (error) {
       world.tell(process.name, `lists nothing: ${(error as Error).message}`);
     }
@@ -96,17 +95,6 @@ async function collected(world: World, { plants }: Listing): Promise<PlantRow[]>
   return rows;
 }
 
-/** Every plant that a list has, or lacks. */
-function heard(
-  world: World,
-  owner: string,
-  rows: readonly PlantRow[],
-  times: { readonly called: number; readonly returned: number },
-): void {
-  const names = new Map(rows.map(({ id, name }) => [id, name]));
-  for (const id of IDS) world.reads.push({ owner, id, name: names.get(id), ...times });
-}
-
 /** Asks an instance for a list in pages. Each is as of its own time. */
 export function walk(world: World, instance: Instance, query: ListQuery): void {
   list(world, instance, query, ({ next }) => {
@@ -118,14 +106,12 @@ export function walk(world: World, instance: Instance, query: ListQuery): void {
 export function get(world: World, { process, service }: Instance, owner: string, id: bigint): void {
   if (service === undefined) return;
   const { from, since: called } = world.freshness.of(process);
-  const began = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });
-      if (world.isRestored(began) || world.mayBeWrong(called)) return;
-      world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
+      if (world.mayBeWrong(called)) return;
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
-      world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));
+      world.judge(() => world.commands.shown(judgeGet(world.truth, owner, id, found, { from, to: world.truth.end })));
     } catch (error) {
       world.tell(process.name, `finds nothing: ${(error as Error).message}`);
     }

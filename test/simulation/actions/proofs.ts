@@ -4,7 +4,6 @@ import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { createScopePolicy } from '../../../src/auth/scopes.ts';
 import { Receipts } from '../../../src/plants/receipts.ts';
 import { Semaphore } from '../../../src/semaphore.ts';
-import { CHECKPOINT_INTERVAL } from '../../../src/transparency/checkpoints.ts';
 import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import { Violation } from '../judges/violation.ts';
@@ -22,17 +21,16 @@ export function checkpoint(world: World, { process, service, disk }: Instance): 
   const { witnesses, plan } = world;
   // Witnesses may take as long as they like.
   const old = witnesses === undefined ? world.commands.acknowledgedAt(world.scheduler.now - OLD) : 0;
-  const began = world.scheduler.now - CHECKPOINT_INTERVAL;
   world.call(process, async () => {
     try {
       const signed = await service.checkpoints.latest();
       world.tell(process.name, `signs ${signed.size} events`);
-      world.judge(() => world.proofs.signed(service, signed, old, witnesses !== undefined || world.isRestored(began)));
+      world.judge(() => world.proofs.signed(service, signed, old, witnesses !== undefined));
       if (witnesses === undefined) world.judge(() => world.proofs.kept(disk, signed));
       else world.judge(() => world.proofs.cosigned(signed, witnesses.verifiers, plan.witnesses!));
     } catch (error) {
       world.tell(process.name, `signs nothing: ${(error as Error).message}`);
-      if (!world.isRestored(began)) world.judge(() => world.proofs.refused(error));
+      world.judge(() => world.proofs.refused(error));
     }
   });
 }
@@ -82,17 +80,14 @@ export function receipt(world: World, { process, service }: Instance, owner: str
   const receipts = new Receipts({ ...service, head, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
   const request = create(GetReceiptRequestSchema, { position: BigInt(position) });
   const { from } = world.freshness.of(process);
-  const began = world.scheduler.now - CHECKPOINT_INTERVAL;
   world.call(process, async () => {
     try {
       const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
       const { receipt: text } = await receipts.getReceipt(request, call);
       world.tell(process.name, `gives a receipt for ${position}`);
-      if (world.isRestored(began)) return;
       world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey)));
     } catch (error) {
       world.tell(process.name, `gives no receipt for ${position}: ${(error as Error).message}`);
-      if (world.isRestored(began)) return;
       world.judge(() => world.proofs.refused(error, owner, position <= from ? position : 0));
     }
   });

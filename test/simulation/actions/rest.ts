@@ -1,6 +1,5 @@
 import type { Unfinished } from '../../../src/log/store.ts';
 import { IDS, OWNERS } from '../draws.ts';
-import { judgeLinearizability } from '../judges/linearizability.ts';
 import { isOfEarlierLog, judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
 import { unfinishedIn } from '../store/erasures.ts';
@@ -9,8 +8,7 @@ import { heal } from './disturb.ts';
 import { rebuild } from './operators.ts';
 import { command, get, list, submit } from './plants.ts';
 import { asksCheckpoints, untilCosigned } from './proofs.ts';
-import { replaceStopped } from './restore.ts';
-import { repairDamage, tamper } from './tamper.ts';
+import { repairDamage } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
@@ -74,7 +72,6 @@ async function asksAll(world: World): Promise<void> {
 /** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
 export async function comeToRest(world: World): Promise<void> {
   if (world.violation === undefined) heal(world);
-  await replaceStopped(world);
   await repairDamage(world);
   await asksAll(world);
   await untilAtRest(world);
@@ -82,17 +79,12 @@ export async function comeToRest(world: World): Promise<void> {
   await untilAtRest(world);
   // Until here witnesses may have been away: nothing else waits for them.
   // A log that was restored may be none that witnesses cosign.
-  if (world.violation === undefined && world.restores.length === 0) await untilCosigned(world);
+  if (world.violation === undefined && !world.wasRestored) await untilCosigned(world);
   if (world.violation === undefined) await asksCheckpoints(world);
   if (world.violation !== undefined) return;
   const { topic, truth, commands } = world;
   world.judge(() => {
     commands.finish();
     if (topic !== undefined) judgeTopic(truth, topic);
-    const { reads, erased, erasers, restores } = world;
-    if (!world.isMisled)
-      judgeLinearizability({ reads, sent: commands.sent.values(), erased, erasers, restores }, truth);
   });
-  const { damage, longNames } = world.plan;
-  if (damage !== undefined && !longNames) await tamper(world, damage);
 }

@@ -4,7 +4,7 @@ import type { ListQuery } from '../../../src/log/view/listing.ts';
 import type { Plants, Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
-/** What was acknowledged when a call began, and what a majority had when it ended: its answer is as of between. */
+/** What somebody knew of when a call began, and what a majority had when it ended: its answer is as of between. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -33,7 +33,7 @@ export interface Got {
   readonly position: number;
 }
 
-/** Judges a list: it is the fold at its position, and has all that was acknowledged. Throws Violation. */
+/** Judges a list: it is the fold at its position, and has all that somebody knew of. Throws Violation. */
 export function judgeList(truth: Truth, query: ListQuery, { rows, next, position }: Got, span: Span): void {
   const { owner, limit } = query;
   const wrong = (what: string) => new Violation('list', `a list of ${owner} at ${position} ${what}`, owner);
@@ -47,25 +47,30 @@ export function judgeList(truth: Truth, query: ListQuery, { rows, next, position
   // The list is exact at its position, and may be so at later ones too.
   for (let at = Math.max(span.from, position); at <= Math.max(span.to, position); at++)
     if (isSameList(rows, listOf(truth.plantsAt(owner, at), query))) return;
-  throw wrong(`lacks what was acknowledged at ${span.from}`);
+  throw wrong(`lacks what was known at ${span.from}`);
 }
 
-/** Judges what was found of one plant: it was so at some position within the span. Throws Violation. */
-export function judgeGet(truth: Truth, owner: string, id: bigint, found: Plant | undefined, span: Span): void {
-  const isRight = wasSo(truth, span, owner, (plants) => {
+/** Judges what was found of one plant, and returns the first position within the span at which it was so. Throws Violation. */
+export function judgeGet(truth: Truth, owner: string, id: bigint, found: Plant | undefined, span: Span): number {
+  const position = firstSo(truth, span, owner, (plants) => {
     const plant = plants.get(id);
     return plant === undefined || found === undefined ? plant === found : isSamePlant(plant, found);
   });
-  if (!isRight)
-    throw new Violation(
-      'get',
-      `plant ${id} of ${owner} is ${found?.name}, and was not from ${span.from} to ${span.to}`,
-      owner,
-    );
+  if (position !== undefined) return position;
+  throw new Violation(
+    'get',
+    `plant ${id} of ${owner} is ${found?.name}, and was not from ${span.from} to ${span.to}`,
+    owner,
+  );
 }
 
-/** Whether something was so at a position within a span. */
-export function wasSo(truth: Truth, { from, to }: Span, owner: string, is: (plants: Plants) => boolean): boolean {
-  for (let at = from; at <= to; at++) if (is(truth.plantsAt(owner, at))) return true;
-  return false;
+/** The first position within a span at which something was so. */
+export function firstSo(
+  truth: Truth,
+  { from, to }: Span,
+  owner: string,
+  is: (plants: Plants) => boolean,
+): number | undefined {
+  for (let at = from; at <= to; at++) if (is(truth.plantsAt(owner, at))) return at;
+  return undefined;
 }

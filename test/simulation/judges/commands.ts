@@ -3,7 +3,7 @@ import { plantIdOf } from '../../../src/domain/decider.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { idempotencyString, refuseReuse } from '../../../src/domain/idempotency.ts';
 import { type Committed, plantEventOf } from '../../../src/log/event/event.ts';
-import { type Span, wasSo } from './answers.ts';
+import { firstSo, type Span } from './answers.ts';
 import type { Fresh } from './freshness.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
@@ -17,18 +17,14 @@ export interface Sent {
   /** Who was asked, once it has the command. */
   by: object | undefined;
   readonly called: number;
-  /** Position of the last event that was acknowledged before. */
-  from: number;
+  /** Position of the last event that somebody knew of before. */
+  readonly from: number;
   /** How fresh a refusal must be. */
-  fresh: Fresh;
+  readonly fresh: Fresh;
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
-  erasedAt: number;
+  readonly erasedAt: number;
   outcome: Outcome;
-  /** Whether it was refused for what the plants were. */
-  isDecided: boolean;
-  /** Whether an earlier command with its key was its answer. */
-  isReplayed: boolean;
-  /** Whether a restore has lost what it did, or may have. */
+  /** Whether a restore has lost what it did. */
   isLost: boolean;
   returned: number | undefined;
   /** The position that was answered. */
@@ -41,8 +37,8 @@ const NOT_DONE = ['STORE_UNAVAILABLE', 'OVERLOADED', 'SHUTTING_DOWN'];
 /** Judges what callers hear of their commands. */
 export class CommandJudge {
   readonly sent = new Map<string, Sent>();
-  /** Position of the last event that was acknowledged. */
-  acknowledged = 0;
+  /** Position of the last event that somebody knows of: it was acknowledged, or an answer has shown it. */
+  known = 0;
   /** Position of each owner's last erasure whose outcome was given. */
   readonly erased = new Map<string, number>();
   readonly #truth: Truth;
@@ -59,16 +55,19 @@ export class CommandJudge {
     return last;
   }
 
-  /** A backup was restored: the log ends earlier. Callers who have no answer yet may hear what was so before. */
+  /** A backup was restored: the log ends earlier. Callers who have no answer yet never get one. */
   restore(end: number): void {
-    this.acknowledged = Math.min(this.acknowledged, end);
+    this.known = Math.min(this.known, end);
     for (const [owner, position] of this.erased) if (position > end) this.erased.delete(owner);
-    for (const sent of this.sent.values()) {
-      sent.isLost ||= sent.returned === undefined || (sent.position ?? 0) > end;
-      sent.from = Math.min(sent.from, end);
-      if (sent.erasedAt > end) sent.erasedAt = 0;
-      sent.fresh = { ...sent.fresh, from: Math.min(sent.fresh.from, end) };
-    }
+    for (const sent of this.sent.values()) sent.isLost ||= (sent.position ?? 0) > end;
+  }
+
+  /**
+   * An answer was of a position. Whoever asks after it gets nothing older, as if all calls were done one after the other
+   * (linearizability).
+   */
+  shown(position: number): void {
+    this.known = Math.max(this.known, position);
   }
 
   /** A command is sent. */
@@ -77,12 +76,10 @@ export class CommandJudge {
       command,
       by: undefined,
       called: now,
-      from: this.acknowledged,
+      from: this.known,
       fresh,
       erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
-      isDecided: false,
-      isReplayed: false,
       isLost: false,
       returned: undefined,
       position: undefined,
@@ -101,13 +98,7 @@ export class CommandJudge {
   /** Its caller hears that it was applied. Throws Violation. */
   applied(sent: Sent, { position, eventId, replayed }: Committed, now: number): void {
     const { command } = sent;
-    Object.assign(sent, {
-      outcome: replayed ? 'not applied' : 'applied',
-      isReplayed: replayed === true,
-      returned: now,
-      position,
-    });
-    if (sent.isLost && this.#truth.isLost(eventId)) return;
+    Object.assign(sent, { outcome: replayed ? 'not applied' : 'applied', returned: now, position });
     const logged = this.#truth.events[position - 1];
     const event = logged && plantEventOf(logged);
     const wrong = (why: string) => new Violation('outcome', `${command.actor} at ${position}: ${why}`, command.owner);
@@ -122,8 +113,8 @@ export class CommandJudge {
       if (position < sent.erasedAt && sent.erasedAt <= sent.fresh.from)
         throw new Violation('remains', `${command.actor}: an erased event is answered again`, command.owner);
     } else if (event.actor !== command.actor) throw wrong('the event there is of another command');
-    else if (position <= sent.from) throw wrong(`not after ${sent.from}, which was acknowledged before`);
-    this.acknowledged = Math.max(this.acknowledged, position);
+    else if (position <= sent.from) throw wrong(`not after ${sent.from}, which was known before`);
+    this.shown(position);
   }
 
   /** Its caller hears that it was refused. Throws Violation. */
@@ -137,16 +128,14 @@ export class CommandJudge {
     const { reason } = error;
     if (reason === 'OUTCOME_UNKNOWN') return;
     sent.outcome = 'not applied';
-    // It may be as of before the restore.
-    if (sent.isLost) return;
     if (NOT_DONE.includes(reason)) return;
     const span: Span = { from, to: this.#truth.end };
     const id = plantIdOf(command);
     if (reason === 'PLANT_ALREADY_EXISTS' || reason === 'PLANT_NOT_FOUND') {
-      sent.isDecided = true;
       const isThere = reason === 'PLANT_ALREADY_EXISTS';
-      if (!wasSo(this.#truth, span, owner, (plants) => plants.has(id) === isThere))
-        throw wrong(`${reason}, which was not so from ${from} to ${span.to}`);
+      const position = firstSo(this.#truth, span, owner, (plants) => plants.has(id) === isThere);
+      if (position === undefined) throw wrong(`${reason}, which was not so from ${from} to ${span.to}`);
+      this.shown(position);
       return;
     }
     if (reason !== 'IDEMPOTENCY_KEY_REUSED') throw wrong(reason);

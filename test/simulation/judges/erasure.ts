@@ -6,7 +6,7 @@ import { Violation } from './violation.ts';
 
 /**
  * Judges the outcome of an erasure: the log says so, and the database has nothing of the owner from before. `from`: the
- * position of the last event that was acknowledged when the erasure was asked for.
+ * position of the last event that somebody knew of when the erasure was asked for.
  */
 export function judgeErased(truth: Truth, state: State, owner: string, { position }: Erased, from: number): void {
   const remains = (what: string) => new Violation('remains', `${owner} is erased at ${position}: ${what}`, owner);

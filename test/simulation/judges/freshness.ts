@@ -9,19 +9,19 @@ export interface Fresh {
 }
 
 /**
- * How fresh answers must be: they have everything that was acknowledged before the call. Where a server that was deposed
+ * How fresh answers must be: they have everything that somebody knew of before the call. Where a server that was deposed
  * may answer (docs/mongodb.md, Reads), they have everything from before it was.
  */
 export class Freshness {
   readonly #scheduler: Scheduler;
-  readonly #acknowledged: () => number;
+  readonly #known: () => number;
   readonly #isStrict: boolean;
   #deposed: (Fresh & { readonly process: object; readonly until: number })[] = [];
 
-  /** `acknowledged`: position of the last event that was. `isStrict`: a server that was deposed answers nothing. */
-  constructor(scheduler: Scheduler, acknowledged: () => number, isStrict: boolean) {
+  /** `known`: position of the last event that somebody knows of. `isStrict`: a server that was deposed answers nothing. */
+  constructor(scheduler: Scheduler, known: () => number, isStrict: boolean) {
     this.#scheduler = scheduler;
-    this.#acknowledged = acknowledged;
+    this.#known = known;
     this.#isStrict = isStrict;
   }
 
@@ -45,6 +45,6 @@ export class Freshness {
   }
 
   #now(): Fresh {
-    return { from: this.#acknowledged(), since: this.#scheduler.now };
+    return { from: this.#known(), since: this.#scheduler.now };
   }
 }

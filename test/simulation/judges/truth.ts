@@ -27,8 +27,6 @@ export class Truth {
   readonly #named = new Map<string, LoggedEvent>();
   /** Who has erased an owner. Each does so once. */
   readonly #erasers = new Set<string>();
-  /** Ids of events that a restore has lost. */
-  readonly #lost = new Set<string>();
   /** The log before each restore. */
   readonly earlier: (readonly LoggedEvent[])[] = [];
   readonly #ofOwners = new Map<string, LoggedEvent[]>();
@@ -38,16 +36,10 @@ export class Truth {
     return this.#head.position;
   }
 
-  /** Whether a restore has lost an event. */
-  isLost(eventId: string): boolean {
-    return this.#lost.has(eventId);
-  }
-
   /** A backup was restored: the log ends earlier. */
   restore({ events }: State): void {
     const kept = this.events.slice(0, events.length);
     this.earlier.push([...this.events]);
-    for (const { eventId } of this.events.slice(events.length)) this.#lost.add(eventId);
     this.events.length = 0;
     for (const memory of [this.#there, this.#ids, this.#named, this.#erasers, this.#ofOwners]) memory.clear();
     this.#head = EMPTY_HEAD;

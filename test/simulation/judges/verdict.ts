@@ -1,4 +1,3 @@
-import type { Question } from '../../../src/audit/checks/check.ts';
 import type { Verdict } from '../../../src/audit/verify.ts';
 import { Violation } from './violation.ts';
 
@@ -13,10 +12,4 @@ export function judgeVerdict({ answers }: Verdict, isErased: boolean): void {
   for (const { question, failure } of answers)
     if (failure !== undefined && !(isErased && UNSURE.test(failure.message)))
       throw new Violation('verify', `${question}: no: ${failure.message}`);
-}
-
-/** Judges a verdict on a store that was tampered with: the answer to a question is no. Throws Violation. */
-export function judgeFound({ ok, answers }: Verdict, what: string, question: Question): void {
-  if (ok || answers.find((answer) => answer.question === question)?.failure === undefined)
-    throw new Violation('verify', `${what}, and audit verify does not see it`);
 }

@@ -17,7 +17,6 @@ export const KINDS = [
   'follow',
   'verify',
   'progress',
-  'linearizability',
   'unhandled',
 ] as const;
 

@@ -19,9 +19,9 @@ export class WatchJudge {
     this.#truth = truth;
   }
 
-  /** The reader opens a stream. `acknowledged`: what its state must include, if it begins with one. */
-  opened(acknowledged: number): void {
-    this.#from = acknowledged;
+  /** The reader opens a stream. `known`: what its state must include, if it begins with one. */
+  opened(known: number): void {
+    this.#from = known;
     if (this.position === undefined) this.#plants.clear();
   }
 
@@ -57,7 +57,7 @@ export class WatchJudge {
     // Events of other owners do not matter. After an erasure, the rest comes event by event.
     const isErasure = this.#truth.erasedAt(this.owner, position) === position;
     if (!isErasure && (this.#next(position)?.position ?? this.#from + 1) <= this.#from)
-      throw this.#wrong(`ready at ${position}, before ${this.#from}, which was acknowledged`);
+      throw this.#wrong(`ready at ${position}, before ${this.#from}, which was known`);
     const plants = this.#truth.plantsAt(this.owner, position);
     const isSame = plants.size === this.#plants.size && [...plants].every(([id, plant]) => this.#has(id, plant));
     if (!isSame) throw this.#wrong(`the state at ${position} is ${this.#ids}, and was ${[...plants.keys()]}`);

@@ -313,36 +313,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: `attempt(() => {})`,
   },
   {
-    what: 'an instance does not notice that the log has lost events',
-    file: 'log/tail/follower.ts',
-    from: `      verifyKept(known, head);\n`,
-    to: ``,
-  },
-  {
-    what: 'audit verify does not compare the read model',
-    file: 'audit/checks/read-model.ts',
-    from: `return await firstDifference(`,
-    to: `await firstDifference(`,
-  },
-  {
-    what: 'audit verify does not compare the nodes of the tree',
-    file: 'audit/checks/log.ts',
-    from: `sameHash(stored[at]!, hash)`,
-    to: `hash.length > 0`,
-  },
-  {
-    what: 'audit verify does not miss the last events',
-    file: 'audit/checks/log.ts',
-    from: `if (last === end) return`,
-    to: `if (last <= end) return`,
-  },
-  {
-    what: 'audit verify does not compare contents with their commitments',
-    file: 'audit/checks/contents.ts',
-    from: `for (const event of events) verifyContent(event);`,
-    to: ``,
-  },
-  {
     what: 'rows of an owner who was erased by an event of the tail count',
     file: 'log/commit/states.ts',
     from: `return tail.knows(plant) ? tail.stateOf(plant) !== undefined : rows.get(command)!;`,
