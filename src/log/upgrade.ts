@@ -1,9 +1,9 @@
-import { monotonic, randomBytes, wallTime } from '../time/host.ts';
+import { monotonic, randomBytes, turn, wallTime } from '../time/host.ts';
 import { KEY_BYTES } from './erasure/eraser.ts';
-import { BrokenChainError, headAfterIntact, seal, subjectOf } from './event/chain.ts';
+import { BrokenChainError, headAfterIntact, headAt, seal, subjectOf } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
-import { type Erases, type Head, type LoggedEvent, plantEventOf } from './event/event.ts';
+import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent, plantEventOf } from './event/event.ts';
 import type { Kind } from './event/fields.ts';
 import type { Store } from './store.ts';
 
@@ -30,7 +30,9 @@ export const FORMER_MEMBERS: readonly { readonly name: string; readonly kind: Ki
   { name: 'hash', kind: 'bytes' },
 ];
 
-/** An event as 1.0.0 kept it: the members of FORMER_MEMBERS, each undefined or of its kind. */
+const KINDS: ReadonlyMap<string, Kind> = new Map(FORMER_MEMBERS.map(({ name, kind }) => [name, kind]));
+
+/** An event as 1.0.0 kept it: by the names of FORMER_MEMBERS, without those that it had not. Integers are bigints. */
 export type FormerEvent = Readonly<Record<string, unknown>>;
 
 type Frame = Omit<Unsealed, 'event'> & Pick<LoggedEvent, 'hash' | 'salt' | 'erasedBy'>;
@@ -45,13 +47,31 @@ const FRAME = ['position', 'eventId', 'time', 'type', 'commitment', 'hash'] as c
 export function takenOver(former: FormerEvent, head: Head): LoggedEvent {
   let event: LoggedEvent;
   try {
-    event = encoded(former);
+    event = encoded(membersOf(former));
   } catch (error) {
     if (error instanceof RangeError) throw new BrokenChainError(head.position + 1, error.message);
     throw error;
   }
   headAfterIntact(head, event);
   return event;
+}
+
+function membersOf(former: FormerEvent): FormerEvent {
+  const members: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(former)) {
+    const kind = KINDS.get(name);
+    if (kind === undefined || !isOfKind(kind, value))
+      throw new RangeError(`its member ${name} is none of an event, or has another type`);
+    members[name] = kind === 'count' || kind === 'time' ? Number(value) : value;
+  }
+  return members;
+}
+
+/** A database that somebody has changed, or a damaged one, holds any type. */
+function isOfKind(kind: Kind, value: unknown): boolean {
+  if (kind === 'text') return typeof value === 'string';
+  if (kind === 'bytes') return value instanceof Uint8Array;
+  return typeof value === 'bigint' || (kind === 'time' && value instanceof Date);
 }
 
 function encoded(former: FormerEvent): LoggedEvent {
@@ -85,8 +105,41 @@ export interface FormerErasure {
   events: number;
 }
 
-/** The next event of the log, with what stands beside it if it is that of a note. The notes learn what the log has of them. */
-export function withErases(event: LoggedEvent, notes: readonly FormerErasure[]): LoggedEvent {
+/** The events of a store of 1.0.0, as it keeps them. */
+export interface FormerLog<Kept> {
+  /** Position of the last event. */
+  readonly total: number;
+  /** The next events after a position. None: the log ends there. */
+  read(after: number): Promise<readonly Kept[]>;
+  /** The event, which comes after `head`. Throws like `takenOver`. */
+  eventOf(kept: Kept, head: Head): LoggedEvent;
+}
+
+/**
+ * Verifies all events, and hands them on in batches, with what stands beside those of the notes. The notes learn what the
+ * log has of them. Yields progress, and returns the end of the log.
+ */
+export async function* walked<Kept>(
+  { total, read, eventOf }: FormerLog<Kept>,
+  notes: readonly FormerErasure[],
+  what: string,
+  take: (events: readonly LoggedEvent[], kept: readonly Kept[]) => Promise<unknown>,
+): AsyncGenerator<UpgradeStep, Head> {
+  let head = EMPTY_HEAD;
+  for (; ; await turn()) {
+    const kept = await read(head.position);
+    if (kept.length === 0) return head;
+    yield { what, done: head.position, total };
+    const events = kept.map((each) => {
+      const event = eventOf(each, head);
+      head = headAt(event);
+      return withErases(event, notes);
+    });
+    await take(events, kept);
+  }
+}
+
+function withErases(event: LoggedEvent, notes: readonly FormerErasure[]): LoggedEvent {
   let erases: Erases | undefined;
   const owner = plantEventOf(event)?.owner;
   for (const note of notes)
@@ -97,8 +150,25 @@ export function withErases(event: LoggedEvent, notes: readonly FormerErasure[]):
   return erases === undefined ? event : { ...event, erases };
 }
 
-/** The OwnerErased event of a note that 1.0.0 had not appended. */
-export function erasureAfter(head: Head, { owner, eventId, actor, issuer, events }: FormerErasure): LoggedEvent {
+/**
+ * Appends the OwnerErased events that 1.0.0 had only noted, onto the end of the log that `walked` has found. So it is done
+ * once, whatever other calls do. Rejects if one of them was faster.
+ */
+export async function appendErasures(
+  store: Pick<Store, 'append'>,
+  end: Head,
+  notes: readonly FormerErasure[],
+): Promise<void> {
+  let head = end;
+  for (const note of notes) {
+    if (note.position !== undefined || note.events === 0) continue;
+    const event = erasureAfter(head, note);
+    if ((await store.append([event])) === 0) throw new Error('another upgrade runs: run plantstore upgrade again');
+    head = headAt(event);
+  }
+}
+
+function erasureAfter(head: Head, { owner, eventId, actor, issuer, events }: FormerErasure): LoggedEvent {
   const key = randomBytes(KEY_BYTES);
   const event = { type: 'OwnerErased', actor, issuer, erased: events, subject: subjectOf({ owner, key }) } as const;
   return {

@@ -173,6 +173,20 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     await expectUpgraded();
   });
 
+  test('puts nothing in the place of the store while another program reads the new one, whose end may be in its log', async () => {
+    const steps = upgradeSqlite(directory, repair);
+    for (let step = await steps.next(); step.value?.what !== 'folded into the plants'; ) step = await steps.next();
+    const reader = new DatabaseSync(join(directory, 'upgrade', DATABASE_FILE), { readOnly: true });
+    reader.exec('BEGIN; SELECT count(*) FROM events');
+    const rest = (async () => {
+      for await (const _ of steps);
+    })();
+    await expect(rest).rejects.toThrow('is in use by another program, such as a backup');
+    reader.close();
+    await upgrade();
+    await expectUpgraded();
+  });
+
   test('takes over a store that lacks a trigger and an index, and has them then', async () => {
     withDatabase((db) => db.exec('DROP TRIGGER events_are_not_deleted; DROP INDEX events_by_idempotency_key'));
     await upgrade();

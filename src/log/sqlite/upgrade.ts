@@ -1,22 +1,20 @@
 import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { SQLITE_BUSY } from '../../file-lock.ts';
-import { BrokenChainError, headAt } from '../event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
-import type { Kind } from '../event/fields.ts';
+import { BrokenChainError } from '../event/chain.ts';
 import type { Store } from '../store.ts';
 import {
-  erasureAfter,
+  appendErasures,
   FORMER_MEMBERS,
   type FormerErasure,
   type FormerEvent,
+  type FormerLog,
   folded,
   type Repair,
   takenOver,
   type UpgradeStep,
-  withErases,
+  walked,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
 import { openReader, openWriter, prepareQuery } from './connection.ts';
@@ -48,8 +46,7 @@ export function isFormerSqlite(directory: string): boolean {
  * Takes over the store of 1.0.0 in a data directory, whose lock the caller has. Does nothing to any other store, nor if
  * there is none. The events are appended to a new store, and each is verified; the read model is made from them, by
  * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call begins
- * again. Throws when an event does not verify, or another program reads the old store at the end: then it is still that of
- * 1.0.0.
+ * again. Throws when an event does not verify, or another program reads either file at the end: then it is still that of 1.0.0.
  */
 export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGenerator<UpgradeStep> {
   if (!isFormerSqlite(directory)) return;
@@ -59,8 +56,7 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
   const db = openWriter(path, 'FULL');
   try {
     yield* copied(db, folder, repair);
-    keepLogId(db, folder);
-    closeJournal(db, path);
+    finish(db, path, join(folder, DATABASE_FILE));
   } catch (error) {
     if (!(error instanceof BrokenChainError)) throw error;
     rmSync(folder, { recursive: true });
@@ -93,76 +89,47 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
 
 /** Appends the events to the new store. */
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
-  const read = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
-  const total = Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last);
+  const next = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const log: FormerLog<FormerEvent> = {
+    total: Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last),
+    read: async (after) => (next.all(after) as unknown as SQLOutputValue[][]).map(formerOf),
+    eventOf: takenOver,
+  };
   const notes = notesIn(db);
-  let head = EMPTY_HEAD;
-  for (; head.position < total; await turn()) {
-    yield { what: 'copied', done: head.position, total };
-    const events: LoggedEvent[] = [];
-    for (const row of read.all(head.position) as unknown as Value[][]) {
-      const event = takenOver(formerOf(row, head), head);
-      events.push(withErases(event, notes));
-      head = headAt(event);
-    }
-    await store.append(events);
-  }
-  for (const note of notes) {
-    if (note.position !== undefined || note.events === 0) continue;
-    const event = erasureAfter(head, note);
-    await store.append([event]);
-    head = headAt(event);
-  }
+  const end = yield* walked(log, notes, 'copied', (events) => store.append(events));
+  await appendErasures(store, end, notes);
 }
 
-function keepLogId(db: DatabaseSync, folder: string): void {
-  db.prepare('ATTACH ? AS new').run(join(folder, DATABASE_FILE));
-  db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log; DETACH new');
+/**
+ * Keeps the id of the log, and ends both write-ahead logs: the one holds what its file lacks, and the other must not stand
+ * beside another file.
+ */
+function finish(db: DatabaseSync, path: string, copy: string): void {
+  db.prepare('ATTACH ? AS new').run(copy);
+  db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log');
+  closeJournal(db, 'new', copy);
+  closeJournal(db, 'main', path);
 }
 
-/** Ends the write-ahead log, which must not stand beside another file. SQLite refuses while another program reads it. */
-function closeJournal(db: DatabaseSync, path: string): void {
+/** SQLite refuses while another program reads the file, or its disk is full. */
+function closeJournal(db: DatabaseSync, name: 'main' | 'new', path: string): void {
   try {
-    if (db.prepare('PRAGMA journal_mode = DELETE').get()!.journal_mode === 'delete') return;
+    if (db.prepare(`PRAGMA ${name}.journal_mode = DELETE`).get()!.journal_mode === 'delete') return;
   } catch (error) {
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
   }
   throw new Error(`${path}${IN_USE}`);
 }
 
-/** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
-type Value = bigint | number | string | Uint8Array | null;
+const formerOf = (row: readonly SQLOutputValue[]): FormerEvent =>
+  Object.fromEntries(FORMER_MEMBERS.map(({ name }, at) => [name, row[at]]).filter(([, value]) => value !== null));
 
-function formerOf(row: readonly Value[], head: Head): FormerEvent {
-  const former: Record<string, unknown> = {};
-  for (const [index, { name, kind }] of FORMER_MEMBERS.entries()) {
-    const value = row[index] ?? undefined;
-    if (value !== undefined && !isOfKind(kind, value))
-      throw new BrokenChainError(head.position + 1, `its member ${name} has another type than an event has`);
-    former[name] = value !== undefined && (kind === 'count' || kind === 'time') ? Number(value) : value;
-  }
-  return former;
-}
-
-/** Whether a value has the type of its column. A table can lose its STRICT, and a damaged page holds any type. */
-function isOfKind(kind: Kind, value: Value): boolean {
-  if (kind === 'text') return typeof value === 'string';
-  return kind === 'bytes' ? value instanceof Uint8Array : typeof value === 'bigint';
-}
-
-interface NoteRow {
-  readonly owner: string;
-  readonly event_id: string;
-  readonly actor: string;
-  readonly issuer: string | null;
-  readonly erased_by: number | null;
-  readonly published: number;
-}
+const NOTES = `SELECT owner, event_id AS eventId, actor, issuer, erased_by IS NOT NULL AS isErased, published AS isPublished
+  FROM erasures ORDER BY since, event_id`;
 
 const notesIn = (db: DatabaseSync): FormerErasure[] =>
-  (db.prepare('SELECT * FROM erasures ORDER BY since, event_id').all() as unknown as NoteRow[]).map(
-    ({ owner, event_id, actor, issuer, erased_by, published }) => ({
-      ...{ owner, eventId: event_id, actor, issuer: issuer ?? undefined, position: undefined, events: 0 },
-      ...{ isErased: erased_by !== null, isPublished: published === 1 },
-    }),
-  );
+  (db.prepare(NOTES).all() as unknown as FormerErasure[]).map(({ issuer, isErased, isPublished, ...note }) => ({
+    ...note,
+    ...{ issuer: issuer ?? undefined, isErased: Boolean(isErased), isPublished: Boolean(isPublished) },
+    ...{ position: undefined, events: 0 },
+  }));
