@@ -29,7 +29,7 @@ import { existingFile, isUnwritten, openReader, openWriter, transaction } from '
 import { aboutStore, integrityFault } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
-import { applyChanges, moveCheckpoint, removeRows } from './read-model/changes.ts';
+import { applyChanges, hasRows, moveCheckpoint, removeRows } from './read-model/changes.ts';
 import { plantOf, plantsIn } from './read-model/rows.ts';
 import { SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
@@ -284,6 +284,7 @@ class SqliteStore implements Store {
 
   async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     const isDone = transaction(this.#projecting, () => {
+      if (hasRows(this.#projector.changes, changes.erased)) return false;
       if (!moveCheckpoint(this.#projector.changes, from, to)) return false;
       applyChanges(this.#projector.changes, changes, nodes);
       return true;

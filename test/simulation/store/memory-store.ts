@@ -231,7 +231,8 @@ export class MemoryStore implements Store {
 
   advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     return this.write('advance', (state) => {
-      if (state.checkpoint !== from) return { changes: {}, result: false };
+      const isLeft = changes.erased !== undefined && ownersRows(state.rows, changes.erased, undefined).length > 0;
+      if (state.checkpoint !== from || isLeft) return { changes: {}, result: false };
       const isRepair = from === to || from === undefined;
       const kept = isRepair && to !== undefined ? nodesOf(to) : Number.POSITIVE_INFINITY;
       return {

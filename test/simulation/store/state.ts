@@ -67,8 +67,8 @@ export function indexAfter(events: readonly LoggedEvent[], position: number): nu
 }
 
 /** The rows after changes. Throws BrokenReadModelError when the changes do not fit. */
-export function changedRows(rows: StoredRows, { erased, deletes, inserts }: Changes): StoredRows {
-  const changed = new Map([...rows].filter(([, { owner }]) => owner !== erased));
+export function changedRows(rows: StoredRows, { deletes, inserts }: Changes): StoredRows {
+  const changed = new Map(rows);
   for (const { owner, id } of deletes) changed.delete(keyString(owner, id));
   for (const row of inserts) {
     const key = keyString(row.owner, row.id);

@@ -89,14 +89,17 @@ export async function removeRows(
   return keys.length;
 }
 
+/** Whether an owner has rows. Undefined: nobody, who has none. */
+export const hasRows = async ({ plants }: Parts, session: ClientSession, owner: string | undefined): Promise<boolean> =>
+  owner !== undefined && (await within(plants.findOne(ownedBy(owner, undefined), { session }))) !== null;
+
 /** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */
 export async function applyChanges(
   { plants, tree }: Parts,
   session: ClientSession,
-  { erased, deletes, inserts }: Changes,
+  { deletes, inserts }: Changes,
   { first, hashes }: Nodes,
 ): Promise<void> {
-  if (erased !== undefined) await within(plants.deleteMany(ownedBy(erased, undefined), { session }));
   for (const keys of slices(deletes, DELETE_LIMIT))
     await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
   if (inserts.length > 0)

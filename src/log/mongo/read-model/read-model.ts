@@ -9,7 +9,7 @@ import { COMMAND_LIMIT } from '../connection/client.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
-import { applyChanges, moveCheckpoint, removeRows } from './changes.ts';
+import { applyChanges, hasRows, moveCheckpoint, removeRows } from './changes.ts';
 import { type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
@@ -118,6 +118,7 @@ export class ReadModel {
   /** Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict. */
   readonly advance: Store['advance'] = (from, to, changes, nodes) =>
     this.#transactions.run(async (session) => {
+      if (await hasRows(this.#collections, session, changes.erased)) return false;
       if (!(await moveCheckpoint(this.#collections, session, from, to))) return false;
       await applyChanges(this.#collections, session, changes, nodes);
       return true;

@@ -20,7 +20,7 @@ export const prepareChanges = (db: DatabaseSync) => ({
   begin: db.prepare(`UPDATE checkpoints SET up_to = :upTo ${AT}`),
   removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
     AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
-  removeAll: db.prepare('DELETE FROM plants WHERE owner = ?'),
+  anyOf: db.prepare('SELECT 1 FROM plants WHERE owner = ? LIMIT 1'),
   remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
   insert: db.prepare(`
     INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
@@ -54,13 +54,12 @@ export function removeRows({ begin, removeSome }: Statements, owner: string, fro
   return Number(removeSome.run({ owner, limit: REMOVED }).changes);
 }
 
+/** Whether an owner has rows. Undefined: nobody, who has none. */
+export const hasRows = ({ anyOf }: Statements, owner: string | undefined): boolean =>
+  owner !== undefined && anyOf.get(owner) !== undefined;
+
 /** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */
-export function applyChanges(
-  { removeAll, remove, insert, node }: Statements,
-  { erased, deletes, inserts }: Changes,
-  nodes: Nodes,
-): void {
-  if (erased !== undefined) removeAll.run(erased);
+export function applyChanges({ remove, insert, node }: Statements, { deletes, inserts }: Changes, nodes: Nodes): void {
   for (const { owner, id } of deletes) remove.run(owner, id);
   for (const row of inserts)
     if (insert.run(row.owner, row.id, ...textsOf(row)).changes === 0)
