@@ -76,7 +76,7 @@ test('a database whose events were dropped, or whose log has no id, gets a verdi
   expect(await found('DROP TABLE log')).toEqual({ storage: 'gone: log' });
   expect(await found('DROP TABLE events')).toMatchObject({ positions: 1, storage: 'gone: events, log' });
   db.close();
-  expect(() => openSqlite(opened.directory)).toThrow('lacks events_are_only_erased, ');
+  expect(() => openSqlite(opened.directory)).toThrow('lacks events, events_that_erase, ');
   await opened.cleanup();
 });
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import { LostRecordError } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
-import { CODE, hasCode, ignoring } from './connection/errors.ts';
+import { CODE, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/requirements.ts';
 import { UNFINISHED } from './erasures.ts';
 
@@ -19,35 +19,23 @@ export const KEYS_INDEX = 'events_by_idempotency_key';
 export const ERASES_INDEX = 'events_that_erase';
 
 /**
- * Creates what the store needs in a database without a store. Several instances may do so at once. Rejects with
- * LostRecordError if there are events: the log that they are of would get another id.
- */
-export async function ensureSchema(db: Db): Promise<void> {
-  const collections = collectionsOf(db);
-  if ((await versionOf(collections)) !== undefined) return;
-  await expectNoEvents(collections);
-  await createSchema(db, collections);
-}
-
-/** No store has events before its version is written. */
-async function expectNoEvents({ events }: Collections): Promise<void> {
-  if ((await events.findOne({}, { projection: { _id: 1 } })) !== null)
-    throw new LostRecordError('the version of its schema', 'schema in meta');
-}
-
-/**
  * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
- * version, and with UnsuitableDatabaseError otherwise.
+ * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the store
+ * needs is created in a database without a store. Several instances may do so at once.
  */
-export async function checkSchema(db: Db): Promise<void> {
+export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
   const { version, isUpgrading } = (await collections.meta.findOne({ _id: SCHEMA_ID })) ?? {};
   if (version === FORMER_VERSION || isUpgrading)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has ${isUpgrading ? 'an unfinished upgrade' : `schema ${version}, that of release 1.0.0`}: stop all instances of the service, then run plantstore upgrade`,
     );
-  if (version === undefined) await expectNoEvents(collections);
-  if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} contains no plant store`);
+  if (version === undefined) {
+    await expectNoEvents(collections);
+    if (!creates) throw new UnsuitableDatabaseError(`database ${db.databaseName} contains no plant store`);
+    await createSchema(db, collections);
+    return checkSchema(db);
+  }
   if (version > SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`,
@@ -58,9 +46,11 @@ export async function checkSchema(db: Db): Promise<void> {
     );
 }
 
-/** The schema version of a database. Undefined: it holds no store. */
-export const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
-  (await meta.findOne({ _id: SCHEMA_ID }))?.version;
+/** No store has events before its version is written. */
+async function expectNoEvents({ events }: Collections): Promise<void> {
+  if ((await events.findOne({}, { projection: { _id: 1 } })) !== null)
+    throw new LostRecordError('the version of its schema', 'schema in meta');
+}
 
 /** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
@@ -80,16 +70,9 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
 
 /** The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing. */
 export async function createIndexes({ events }: Collections): Promise<void> {
-  try {
-    await events.createIndex(
-      { owner: 1, idempotencyKey: 1, _id: -1 },
-      { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } } },
-    );
-    await events.createIndex({ 'erases.owner': 1 }, { name: ERASES_INDEX, partialFilterExpression: UNFINISHED });
-  } catch (error) {
-    if (!hasCode(error, CODE.unauthorized)) throw error;
-    throw new UnsuitableDatabaseError(
-      'the database user may not index the events: give its role createIndex on `events`',
-    );
-  }
+  await events.createIndex(
+    { owner: 1, idempotencyKey: 1, _id: -1 },
+    { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } } },
+  );
+  await events.createIndex({ 'erases.owner': 1 }, { name: ERASES_INDEX, partialFilterExpression: UNFINISHED });
 }

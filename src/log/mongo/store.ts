@@ -13,11 +13,11 @@ import { Events } from './events.ts';
 import { faultIn } from './fault.ts';
 import { Leases } from './leases.ts';
 import { ReadModel } from './read-model/read-model.ts';
-import { checkSchema, ensureSchema } from './schema.ts';
+import { checkSchema } from './schema.ts';
 
 /**
  * The log and the read model in a MongoDB replica set: the methods of its parts, which are what the parts have public.
- * Takes ownership of a connected client. `db` must have what ensureSchema creates.
+ * Takes ownership of a connected client. `db` must have what createSchema creates.
  */
 function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Primary): Store {
   const collections = collectionsOf(db);
@@ -127,11 +127,8 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   const prepare = async () => {
     await client.connect();
     await checkServers(db);
-    if (!options.readOnly) {
-      await checkJournal(db);
-      await ensureSchema(db);
-    }
-    await checkSchema(db);
+    if (!options.readOnly) await checkJournal(db);
+    await checkSchema(db, !options.readOnly);
   };
   try {
     await withCallLimit(prepare(), OPEN_LIMIT);

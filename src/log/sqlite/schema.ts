@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { PLANT_FIELDS } from '../../domain/plant.ts';
 import { transaction } from './connection.ts';
 
@@ -11,36 +11,13 @@ export const FORMER_VERSION = 5;
 /** The name of the only read model in `checkpoints`, as a literal. */
 export const PLANTS_CHECKPOINT = "'plants'";
 
-/** A table. */
-interface NamedTable {
+/** A table whose rows come and go anywhere in the order of its key: see rewrite.ts. */
+export interface KeyedTable {
   readonly name: string;
   /** The statement that creates the table under a name. */
   readonly create: (name: string) => string;
-}
-
-/** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
-export interface KeyedTable extends NamedTable {
   readonly key: readonly string[];
 }
-
-const EVENTS: NamedTable = {
-  name: 'events',
-  create: (name) => `CREATE TABLE ${name} (
-    position        INTEGER PRIMARY KEY,
-    event           BLOB NOT NULL,
-    hash            BLOB NOT NULL,
-    content         BLOB,
-    erased_by       INTEGER,
-    owner           TEXT,
-    plant_id        INTEGER,
-    idempotency_key TEXT,
-    erases_owner     TEXT,
-    erases_key       BLOB,
-    erases_cleared   INTEGER,
-    erases_published INTEGER,
-    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
-  ) STRICT`,
-};
 
 /** The read model. */
 export const PLANTS: KeyedTable = {
@@ -66,48 +43,22 @@ export const KEYS: KeyedTable = {
   key: ['owner', 'idempotency_key', 'position'],
 };
 
-const CHECKPOINTS: NamedTable = {
-  name: 'checkpoints',
-  create: (name) => `CREATE TABLE ${name} (
-    name       TEXT PRIMARY KEY,
-    position   INTEGER NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0,
-    up_to      INTEGER
-  ) STRICT, WITHOUT ROWID`,
-};
-
-/** The nodes of level 1 of the log's Merkle tree, counted from 0. */
-const TREE: NamedTable = {
-  name: 'tree',
-  create: (name) => `CREATE TABLE ${name} (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT`,
-};
-
-const LEASES: NamedTable = {
-  name: 'leases',
-  create: (name) =>
-    `CREATE TABLE ${name} (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
-};
-
-const LOG: NamedTable = {
-  name: 'log',
-  create: (name) => `CREATE TABLE ${name} (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`,
-};
-
-/** The tables without which the log can still be read. */
-const BESIDE_EVENTS: readonly NamedTable[] = [KEYS, PLANTS, CHECKPOINTS, LEASES, TREE];
-
-const ALL_TABLES: readonly NamedTable[] = [EVENTS, ...BESIDE_EVENTS, LOG];
-
-/** Indexes, triggers, and the tables beside the events, of this version. */
-const SCHEMA_OBJECTS: readonly string[] = [
-  'events_are_only_erased',
-  'events_are_not_deleted',
-  'events_that_erase',
-  ...BESIDE_EVENTS.map(({ name }) => name),
-];
-
 const TABLES = `
-  ${EVENTS.create('events')};
+  CREATE TABLE events (
+    position        INTEGER PRIMARY KEY,
+    event           BLOB NOT NULL,
+    hash            BLOB NOT NULL,
+    content         BLOB,
+    erased_by       INTEGER,
+    owner           TEXT,
+    plant_id        INTEGER,
+    idempotency_key TEXT,
+    erases_owner     TEXT,
+    erases_key       BLOB,
+    erases_cleared   INTEGER,
+    erases_published INTEGER,
+    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
+  ) STRICT;
   CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
 
   -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
@@ -123,11 +74,22 @@ const TABLES = `
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
-  ${BESIDE_EVENTS.map(({ name, create }) => `${create(name)};`).join('\n\n  ')}
+  ${KEYS.create(KEYS.name)};
+  ${PLANTS.create(PLANTS.name)};
+  CREATE TABLE checkpoints (
+    name       TEXT PRIMARY KEY,
+    position   INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0,
+    up_to      INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
+  -- The nodes of level 1 of the log's Merkle tree, counted from 0.
+  CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
+  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`;
+
+const ROWS = `
   INSERT INTO checkpoints VALUES (${PLANTS_CHECKPOINT}, 0, 0, NULL);
-
-  ${LOG.create('log')};
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
 /**
@@ -142,7 +104,7 @@ const BESIDE = `
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
     if (versionOf(db) === 0) {
-      db.exec(TABLES);
+      db.exec(`${TABLES}; ${ROWS}`);
       db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     }
     if (versionOf(db) === SCHEMA_VERSION) db.exec(BESIDE);
@@ -169,10 +131,10 @@ export function checkSchema(db: DatabaseSync, path: string): void {
  * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string): void {
-  const missing = missingOf(db, SCHEMA_OBJECTS);
+  const missing = missingOf(db);
   if (missing.length > 0)
     throw new Error(
-      `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
+      `${path} lacks ${namesOf(missing)}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
     );
 }
 
@@ -181,7 +143,7 @@ export function checkObjects(db: DatabaseSync, path: string): void {
  * log, and a verification finds what is missing.
  */
 export function standInForDropped(db: DatabaseSync): void {
-  for (const { name, create } of ALL_TABLES) if (missingOf(db, [name]).length > 0) db.exec(create(`temp.${name}`));
+  for (const { sql } of missingOf(db).filter(isTable)) db.exec(sql.replace('TABLE', 'TEMP TABLE'));
 }
 
 const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXISTS (SELECT 1 FROM events
@@ -189,19 +151,34 @@ const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXIS
 
 /** A table that somebody dropped, or a row beside the events that is of none of them. Undefined: there is none. */
 export function misfit(db: DatabaseSync): string | undefined {
-  const gone = missingOf(
-    db,
-    ALL_TABLES.map(({ name }) => name),
-  );
-  if (gone.length > 0) return `gone: ${gone.join(', ')}`;
+  const gone = missingOf(db).filter(isTable);
+  if (gone.length > 0) return `gone: ${namesOf(gone)}`;
   const stray = db.prepare(`${STRAY_KEY} LIMIT 1`).get();
   return stray && `a row of idempotency_keys names position ${stray.position}, whose event it does not fit`;
 }
 
-function missingOf(db: DatabaseSync, objects: readonly string[]): string[] {
-  const there = db.prepare('SELECT name FROM sqlite_schema').all();
-  return objects.filter((name) => !there.some((object) => object.name === name));
+/** A table, an index or a trigger. */
+interface SchemaObject {
+  readonly type: string;
+  readonly name: string;
+  readonly sql: string;
 }
+
+/** What a database lacks of TABLES. */
+function missingOf(db: DatabaseSync): SchemaObject[] {
+  using whole = new DatabaseSync(':memory:');
+  whole.exec(TABLES);
+  const there = new Set(objectsIn(db).map(({ name }) => name));
+  return objectsIn(whole).filter(({ name }) => !there.has(name));
+}
+
+// SQLite makes indexes of its own, without a statement.
+const objectsIn = (db: DatabaseSync): SchemaObject[] =>
+  db.prepare('SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all() as unknown as SchemaObject[];
+
+const isTable = ({ type }: SchemaObject): boolean => type === 'table';
+
+const namesOf = (objects: readonly SchemaObject[]): string => objects.map(({ name }) => name).join(', ');
 
 /** The schema version of a database. */
 export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);
