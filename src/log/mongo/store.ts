@@ -4,9 +4,9 @@ import { LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, OWNERS_ID, PRIMARY_ID } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { createClient, databaseOf, withCallLimit } from './connection/client.ts';
-import { explain } from './connection/errors.ts';
+import { CODE, explain, hasCode } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
-import { checkJournal, checkServers } from './connection/requirements.ts';
+import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
 import { MongoErasures } from './erasures.ts';
 import { Events } from './events.ts';
@@ -118,6 +118,11 @@ export function unconnected(
   return { client, db, store: () => mongoStore(client, db, clock, primary) };
 }
 
+const withoutJournal = () =>
+  new UnsuitableDatabaseError(
+    'MongoDB keeps no journal, and so cannot read what a majority has: use a storage engine that does, such as WiredTiger',
+  );
+
 /**
  * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
  * store can never keep its promises there, and with another error when the replica set cannot be reached now.
@@ -127,7 +132,6 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   const prepare = async () => {
     await client.connect();
     await checkServers(db);
-    if (!options.readOnly) await checkJournal(db);
     await checkSchema(db, !options.readOnly);
   };
   try {
@@ -135,6 +139,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     return store();
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
+    if (hasCode(error, CODE.noMajorityReads)) throw withoutJournal();
     throw explain(error);
   }
 }

@@ -16,7 +16,7 @@ import {
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID } from './collections.ts';
 import { COMMAND_LIMIT, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode, ignoring } from './connection/errors.ts';
-import { checkJournal, checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
+import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { type EventDocument, toEventDocument, toLoggedEvent } from './documents.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 import { unconnected } from './store.ts';
@@ -53,7 +53,6 @@ async function* upgraded(db: Db, store: () => Store, repair: Repair): AsyncGener
   const collections = collectionsOf(db);
   const { meta } = collections;
   await checkServers(db);
-  await checkJournal(db);
   const schema = await withCallLimit(meta.findOne({ _id: SCHEMA_ID }));
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);

@@ -9,11 +9,11 @@ import {
 
 /** The error codes of MongoDB that are handled. */
 export const CODE = {
-  badValue: 2,
   unauthorized: 13,
   authenticationFailed: 18,
   namespaceNotFound: 26,
   namespaceExists: 48,
+  noMajorityReads: 148,
   duplicateKey: 11000,
 } as const;
 

@@ -23,18 +23,6 @@ export async function checkServers(db: Db): Promise<void> {
     );
 }
 
-/** Rejects with UnsuitableDatabaseError unless the primary keeps a journal. */
-export async function checkJournal(db: Db): Promise<void> {
-  try {
-    // Changes nothing. A server without a journal refuses every journaled write.
-    await db.collection<{ _id: string }>('meta').updateOne({ _id: 'none' }, { $set: { version: 0 } });
-  } catch (error) {
-    if (hasCode(error, CODE.badValue))
-      throw new UnsuitableDatabaseError('MongoDB keeps no journal: use a storage engine that does, such as WiredTiger');
-    throw error;
-  }
-}
-
 /** The answer. Undefined when the database user lacks the permission; the role clusterMonitor grants it. */
 export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
