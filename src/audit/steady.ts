@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
-import { asErased, eventAt, wholeRange } from '../log/whole-range.ts';
+import { asErased, eventAt, intactRange, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** An event whose content is missing, and the position of the erasure that it names. */
@@ -144,6 +144,15 @@ export async function* eventsOfOwner(
   // One that is complete by now has removed the first, too.
   const isOver = first !== undefined && (await eventAt(store, first))?.event === undefined;
   if (isGoingOn || isOver) throw new ErasedMeanwhileError();
+}
+
+/**
+ * The events after a position and up to another, those without content too. Rejects with ErasedMeanwhileError when contents
+ * were removed while they were read, and as `intactRange`.
+ */
+export async function* steadyRange(store: Store, after: number, to: number): AsyncGenerator<readonly LoggedEvent[]> {
+  const view = await SteadyView.open(store, { isWhole: after === 0 });
+  for await (const events of intactRange(store, after, to)) yield view.take(events);
 }
 
 /**

@@ -1,9 +1,8 @@
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
-import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
-import { eventAt, intactRange } from '../../log/whole-range.ts';
-import { eventsOfOwner, SteadyView, steadily } from '../steady.ts';
+import { eventAt } from '../../log/whole-range.ts';
+import { eventsOfOwner, steadily, steadyRange } from '../steady.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
@@ -32,14 +31,9 @@ async function* foldUpTo(
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   using fold = new Fold();
-  const events = owner === undefined ? steadyEvents(store, position) : eventsOfOwner(store, { to: position, owner });
+  const events = owner === undefined ? steadyRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
   for await (const batch of events) await fold.apply(batch);
   yield* fold.rows();
-}
-
-async function* steadyEvents(store: Store, to: number): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await SteadyView.open(store);
-  for await (const batch of intactRange(store, 0, to)) yield view.take(batch);
 }
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { positionBefore } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
-import { eventsOfOwner, exportedEvents } from '../../audit/steady.ts';
-import type { LoggedEvent } from '../../log/event/event.ts';
+import { eventsOfOwner, exportedEvents, steadyRange } from '../../audit/steady.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { wholeRange } from '../../log/whole-range.ts';
 import { plantId, position, time } from '../arguments.ts';
@@ -89,11 +89,20 @@ async function* eventsOf(
   do {
     const { position: to } = await store.head();
     if (seen > to) throw beyond(seen, to);
+    if (seen === to) continue;
     // Of the events of one owner or plant, nobody can tell that one is missing.
-    if (owner !== undefined && !follow) yield* eventsOfOwner(store, { to, owner, id }, seen);
-    else if (owner !== undefined || id !== undefined) yield* store.read(seen, { to, owner, id });
+    if (owner !== undefined) yield* eventsOfOwner(store, { to, owner, id }, seen);
+    else if (id !== undefined) yield* ofPlants(id, steadyRange(store, seen, to));
     // Whoever follows the log hears of each erasure behind what it removes.
     else yield* follow ? wholeRange(store, seen, to) : exportedEvents(store, seen, to);
     seen = to;
   } while (follow && (await sleep(POLL, true)));
+}
+
+/** The events of plants with this id, whoever owns them. */
+async function* ofPlants(
+  id: bigint,
+  batches: AsyncIterable<readonly LoggedEvent[]>,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  for await (const events of batches) yield events.filter((event) => plantEventOf(event)?.plantId === id);
 }

@@ -196,28 +196,38 @@ describe('travel', () => {
     expect(stderr).toContain('the log ends at position 4, before 5');
   });
 
-  test('an export of an owner who is erased while it is read fails', async () => {
-    await fill(...Array.from({ length: 5_000 }, (_, id) => added('alice', BigInt(id), 'x'.repeat(900))));
-    const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--owner', 'alice'], {
-      env: { PATH: process.env.PATH, DATA_DIR: data },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    // What is not read fills the pipe, so that it waits.
-    await once(child.stdout, 'readable');
-    expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
-    let lines = 0;
-    let why = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      lines += chunk.toString('latin1').split('\n').length - 1;
-    });
-    child.stderr.on('data', (chunk) => {
-      why += chunk;
-    });
-    const [code] = await once(child, 'close');
-    expect(lines).toBeLessThan(5_000);
-    expect(code).toBe(1);
-    expect(why).toContain('an owner was erased while the log was read');
-  }, 30_000);
+  test.each([
+    ['an owner', ['--owner', 'alice']],
+    ['an owner, followed,', ['--owner', 'alice', '--follow']],
+    ['plants with an id', ['--id', '7']],
+    ['plants with an id, followed,', ['--id', '7', '--follow']],
+  ])(
+    'an export of %s fails if an owner is erased while it is read',
+    async (_, options) => {
+      const [add, remove] = [added('alice', 7n, 'x'.repeat(900)), deleted('alice', 7n)];
+      await fill(...Array.from({ length: 5_000 }, (_, at) => (at % 2 === 0 ? add : remove)));
+      const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', ...options], {
+        env: { PATH: process.env.PATH, DATA_DIR: data },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      // What is not read fills the pipe, so that it waits.
+      await once(child.stdout, 'readable');
+      expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
+      let lines = 0;
+      let why = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        lines += chunk.toString('latin1').split('\n').length - 1;
+      });
+      child.stderr.on('data', (chunk) => {
+        why += chunk;
+      });
+      const [code] = await once(child, 'close');
+      expect(lines).toBeLessThan(5_000);
+      expect(code).toBe(1);
+      expect(why).toContain('an owner was erased while the log was read');
+    },
+    30_000,
+  );
 
   test('a followed export goes on with what is appended later', async () => {
     const events = await some();
