@@ -1,11 +1,9 @@
-import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head, LoggedEvent } from '../log/event/event.ts';
-import { BrokenReadModelError, LostRecordError, MalformedRowError, type Store } from '../log/store.ts';
-import { BrokenTreeError } from '../log/tree/nodes.ts';
+import type { Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
-import { type Check, type Failure, QUESTIONS, type Question } from './checks/check.ts';
+import { type Check, type Failure, type Found, QUESTIONS, type Question } from './checks/check.ts';
 import { contentsCheck } from './checks/contents.ts';
-import { notAsked, type Stop, stopAt, storageCheck, unanswered } from './checks/damage.ts';
+import { failureOf, notAsked, type Stop, stopAt, storageCheck, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
 import { chainCheck, checkpointCheck, positionsCheck, treeCheck } from './checks/log.ts';
 import { readModelCheck } from './checks/read-model.ts';
@@ -101,21 +99,40 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...((await options.checks?.()) ?? []),
   ];
+  /** What a check says, if it says anything by now. */
+  const asked = async ({ question }: Check, found: () => Found) => {
+    try {
+      return await found();
+    } catch (error) {
+      return failureOf(error, question, fault);
+    }
+  };
   try {
     const failures = new Map<Check, Failure>();
-    stop = (yield* pass(store, end, checks, failures, options.signal, fault)) ?? stop;
+    try {
+      for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
+        options.signal?.throwIfAborted();
+        for (const check of checks) {
+          const failure = failures.has(check) ? undefined : await asked(check, () => check.take(events));
+          if (failure !== undefined) failures.set(check, failure);
+        }
+        yield { position: events.at(-1)!.position, end };
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      stop = stopAt(error, fault);
+    }
     const answers: Answer[] = [];
     for (const check of checks) {
+      const { question } = check;
       const isAsked = stop === undefined || check === storage;
       const failure =
-        failures.get(check) ?? (isAsked ? await finished(check, fault) : unanswered(check.question, stop!));
-      answers.push({ question: check.question, failure });
+        failures.get(check) ?? (isAsked ? await asked(check, () => check.finish()) : unanswered(question, stop!));
+      // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
+      const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
+      const isUnsure = stop === undefined && fold.isDisturbed && !areMissing && OF_FOLD.includes(question);
+      answers.push({ question, failure: isUnsure ? UNSURE : failure });
     }
-    // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
-    const areMissing = answers.some(({ question, failure }) => question === 'contents' && failure !== undefined);
-    if (stop === undefined && fold.isDisturbed && !areMissing)
-      for (const [index, answer] of answers.entries())
-        if (isOfFold(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: compared, answers };
   } finally {
@@ -129,7 +146,7 @@ export const UNSURE: Failure = {
 };
 
 /** The questions that need the fold. */
-const isOfFold = ({ question }: Answer): boolean => question === 'read_model' || question === 'decisions';
+const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];
 
 /** The fold of a log, from which contents may be removed while it is read. */
 class SteadyFold extends Fold {
@@ -155,55 +172,6 @@ class SteadyFold extends Fold {
       this.isDisturbed = true;
       return events;
     }
-  }
-}
-
-/** Passes the events up to `end` to every check without a failure. Returns what ended the pass early, if anything did. */
-async function* pass(
-  store: Store,
-  end: number,
-  checks: readonly Check[],
-  failures: Map<Check, Failure>,
-  signal: AbortSignal | undefined,
-  fault: string | undefined,
-): AsyncGenerator<Progress, Stop | undefined> {
-  try {
-    for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
-      signal?.throwIfAborted();
-      for (const check of checks) {
-        const failure = failures.has(check) ? undefined : await taken(check, events);
-        if (failure !== undefined) failures.set(check, failure);
-      }
-      yield { position: events.at(-1)!.position, end };
-    }
-    return undefined;
-  } catch (error) {
-    signal?.throwIfAborted();
-    return stopAt(error, fault);
-  }
-}
-
-/** What a check finds in the next events. */
-async function taken(check: Check, events: readonly LoggedEvent[]): Promise<Failure | undefined> {
-  try {
-    return await check.take(events);
-  } catch (error) {
-    if (error instanceof BrokenChainError) return { position: error.position, message: error.why };
-    if (error instanceof BrokenTreeError) return { message: error.why };
-    throw error;
-  }
-}
-
-/** What a store says of rows and records that it has lost, or cannot read. */
-const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
-
-async function finished(check: Check, fault: string | undefined): Promise<Failure | undefined> {
-  try {
-    return await check.finish();
-  } catch (error) {
-    if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
-    if (error instanceof BrokenTreeError) return { message: error.why };
-    return unanswered(check.question, stopAt(error, fault));
   }
 }
 

@@ -1,5 +1,6 @@
 import { BrokenChainError } from '../../log/event/chain.ts';
-import type { Store } from '../../log/store.ts';
+import { BrokenReadModelError, LostRecordError, MalformedRowError, type Store } from '../../log/store.ts';
+import { BrokenTreeError } from '../../log/tree/nodes.ts';
 import type { Check, Failure, Question } from './check.ts';
 
 /** What a verification cannot read past: an unreadable event at a position, or a damaged page. */
@@ -45,6 +46,16 @@ export function unanswered(question: Question, { position, why }: Stop): Failure
   return OF_EACH_EVENT.includes(question)
     ? { position, message: why }
     : notAsked(`the event at position ${position} cannot be read`);
+}
+
+/** What a store says of rows and records that it has lost, or cannot read. */
+const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
+
+/** The failure that an error of a check is. Throws as `stopAt`. */
+export function failureOf(error: unknown, question: Question, fault: string | undefined): Failure {
+  if (error instanceof BrokenTreeError) return { message: error.why };
+  if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
+  return unanswered(question, stopAt(error, fault));
 }
 
 /** The failure of a question that was not asked. */
