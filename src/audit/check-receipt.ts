@@ -1,11 +1,11 @@
 import { leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { eventOfProvenRecord } from '../log/event/record.ts';
-import { cosignedAt, parseNote, verifiedSignatures, verifierOf } from '../tlog/note.ts';
+import { type NotedCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
+import { cosignedAt, signatureBy } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
-import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
+import { parseVerifierKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -24,10 +24,11 @@ export interface Proved {
  * nothing else. Throws, with the reason, if the receipt is invalid.
  */
 export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
-  const { extra, index, hashes, checkpoint } = parseTlogProof(receipt);
+  const { extra, index, hashes, checkpoint: note } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
   const cosigners = witnesses.map(parseWitnessKey);
-  const { origin, size, root } = openCheckpoint(checkpoint, vkey);
+  const checkpoint = openCheckpoint(note, parseVerifierKey(vkey));
+  const { origin, size, root } = checkpoint;
   const event = openDisclosed(extra);
   if (event.position !== index + 1)
     throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);
@@ -36,12 +37,8 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
 }
 
 /** When each witness cosigned. Throws if one did not. */
-function cosignaturesOf(checkpoint: string, cosigners: readonly VerifierKey[]): Proved['cosigned'] {
-  const { text, signatures } = parseNote(checkpoint);
-  const found = cosigners.map((cosigner) => ({
-    name: cosigner.name,
-    signature: verifiedSignatures(text, signatures, [verifierOf(cosigner)])[0],
-  }));
+function cosignaturesOf({ note }: NotedCheckpoint, cosigners: readonly VerifierKey[]): Proved['cosigned'] {
+  const found = cosigners.map((cosigner) => ({ name: cosigner.name, signature: signatureBy(cosigner, note) }));
   const missing = found.filter(({ signature }) => signature === undefined).map(({ name }) => name);
   if (missing.length > 0)
     throw new Error(`the checkpoint of the receipt lacks the cosignature of ${missing.join(', ')} with the given key`);

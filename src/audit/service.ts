@@ -24,10 +24,10 @@ import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { Semaphore } from '../semaphore.ts';
 import { monotonic } from '../time/host.ts';
-import type { Checkpoint } from '../tlog/checkpoint.ts';
+import { type Checkpoint, openCheckpoint } from '../tlog/checkpoint.ts';
+import { parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
-import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
 import { type Moment, plantsAsOf, positionBefore } from './fold/as-of.ts';
@@ -183,7 +183,7 @@ function foundIn({ answers }: Verdict): Findings {
 
 function trusted(note: string, { vkey }: LogKey): Checkpoint {
   try {
-    return openCheckpoint(note, vkey);
+    return openCheckpoint(note, parseVerifierKey(vkey));
   } catch (error) {
     throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'checkpoint' }, { cause: error });
   }

@@ -1,4 +1,6 @@
 import { formatHash, parseHash } from './hash.ts';
+import { parseNote, signatureBy, type UnverifiedNote } from './note.ts';
+import { SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
 
 /** A checkpoint: a log's statement of its size and root (c2sp.org/tlog-checkpoint, "Note text"). */
 export interface Checkpoint {
@@ -24,4 +26,28 @@ export function parseCheckpoint(text: string): Checkpoint {
   if (!isWhole || origin === '' || !SIZE.test(size) || !Number.isSafeInteger(Number(size)))
     throw new Error('malformed checkpoint: its first three lines must be origin, size and root');
   return { origin, size: Number(size), root: parseHash(root) };
+}
+
+/** A checkpoint, and the note that its log and witnesses have signed. */
+export interface NotedCheckpoint extends Checkpoint {
+  readonly note: UnverifiedNote;
+}
+
+/** The checkpoint in a signed note, not verified. Throws, with the reason, if there is none. */
+export function readCheckpoint(text: string): NotedCheckpoint {
+  const note = parseNote(text);
+  return { ...parseCheckpoint(note.text), note };
+}
+
+/** The checkpoint in a signed note. Throws, with the reason, unless the key of its log has signed it. */
+export function openCheckpoint(text: string, key: VerifierKey): NotedCheckpoint {
+  const checkpoint = readCheckpoint(text);
+  const { origin, note } = checkpoint;
+  if (key.type !== SIGNATURE_TYPE.ed25519) throw new Error(`${key.name} is the key of a witness, not that of a log`);
+  if (signatureBy(key, note) === undefined)
+    throw new Error(
+      `no signature by ${key.name} with the given key; it is signed by ${note.signatures.map(({ name }) => name).join(', ')}`,
+    );
+  if (origin !== key.name) throw new Error(`the checkpoint is of ${origin}, not of ${key.name}`);
+  return checkpoint;
 }

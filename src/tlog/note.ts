@@ -12,14 +12,6 @@ export interface Signer {
   sign(text: string): Uint8Array;
 }
 
-/** Verifies the signatures of one key. */
-export interface Verifier {
-  readonly name: string;
-  readonly id: number;
-  /** Whether a signature, without the key's id, is the key's signature of a text. */
-  verify(text: string, signature: Uint8Array): boolean;
-}
-
 /** A signature line of a note. Name and id are untrusted until the signature is verified. */
 export interface Signature {
   readonly name: string;
@@ -101,30 +93,23 @@ export function parseNote(note: string): UnverifiedNote {
  * Verifies a signed note; its text must not be used before. Ignores signatures of unknown keys. Throws if the
  * note is malformed, a signature of a trusted key is invalid, or there is none.
  */
-export function openNote(note: string, trusted: readonly Verifier[]): Note {
-  const { text, signatures } = parseNote(note);
-  const verified = verifiedSignatures(text, signatures, trusted);
+export function openNote(note: string, trusted: readonly VerifierKey[]): Note {
+  const parsed = parseNote(note);
+  const verified = trusted.flatMap((key) => signatureBy(key, parsed) ?? []);
   if (verified.length === 0) {
-    const [wanted, found] = [trusted, signatures].map((keys) => keys.map(({ name }) => name).join(', '));
+    const [wanted, found] = [trusted, parsed.signatures].map((keys) => keys.map(({ name }) => name).join(', '));
     throw new Error(`no signature by ${wanted} with the given key; it is signed by ${found}`);
   }
-  return { text, verified };
+  return { text: parsed.text, verified };
 }
 
-/** The valid signatures of a text by trusted keys, one per key. Throws if one of them is invalid. */
-export function verifiedSignatures(
-  text: string,
-  signatures: readonly Signature[],
-  trusted: readonly Verifier[],
-): Signature[] {
-  const verified = new Map<Verifier, Signature>();
-  for (const signature of signatures) {
-    const verifier = trusted.find(({ name, id }) => name === signature.name && id === signature.id);
-    if (verifier === undefined || verified.has(verifier)) continue;
-    if (!verifier.verify(text, signature.bytes)) throw new Error(`the signature of ${verifier.name} is invalid`);
-    verified.set(verifier, signature);
-  }
-  return [...verified.values()];
+/** The signature of a note by a key. Undefined: there is none. Throws if it is invalid. */
+export function signatureBy(key: VerifierKey, { text, signatures }: UnverifiedNote): Signature | undefined {
+  const id = keyId(key);
+  const signature = signatures.find((one) => one.name === key.name && one.id === id);
+  if (signature !== undefined && !isSignature(key, text, signature.bytes))
+    throw new Error(`the signature of ${key.name} is invalid`);
+  return signature;
 }
 
 /** Bytes of the time in a cosignature, which its Ed25519 signature follows. */
@@ -132,20 +117,15 @@ const TIMESTAMP_SIZE = 8;
 const SIGNATURE_SIZE = 64;
 const MAX_TIMESTAMP = 2n ** 63n - 1n;
 
-/** The verifier for a key's type of signatures. Accepts cosignatures of any time. */
-export function verifierOf(key: VerifierKey): Verifier {
-  const isSignature = ed25519Verifier(key.publicKey);
-  return {
-    name: key.name,
-    id: keyId(key),
-    verify:
-      key.type === SIGNATURE_TYPE.ed25519
-        ? (text, signature) => signature.length === SIGNATURE_SIZE && isSignature(utf8(text), signature)
-        : (text, signature) =>
-            signature.length === TIMESTAMP_SIZE + SIGNATURE_SIZE &&
-            secondsOf(signature) <= MAX_TIMESTAMP &&
-            isSignature(cosignedMessage(secondsOf(signature), text), signature.subarray(TIMESTAMP_SIZE)),
-  };
+/** Whether this is a signature of a text by a key, of the key's type. A cosignature may be of any time. */
+function isSignature({ type, publicKey }: VerifierKey, text: string, signature: Uint8Array): boolean {
+  const verify = ed25519Verifier(publicKey);
+  if (type === SIGNATURE_TYPE.ed25519) return signature.length === SIGNATURE_SIZE && verify(utf8(text), signature);
+  return (
+    signature.length === TIMESTAMP_SIZE + SIGNATURE_SIZE &&
+    secondsOf(signature) <= MAX_TIMESTAMP &&
+    verify(cosignedMessage(secondsOf(signature), text), signature.subarray(TIMESTAMP_SIZE))
+  );
 }
 
 /** What a witness signs under a checkpoint (c2sp.org/tlog-cosignature, "Ed25519 signed message"). */

@@ -1,13 +1,13 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { tryLock } from '../file-lock.ts';
 import { makePrivateFolder, readText, syncFolder, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
-import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote, parseNote, type Signature, signNote, verifierOf } from '../tlog/note.ts';
+import { type Checkpoint, formatCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
+import { parseNote, type Signature, signNote } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
 import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
@@ -24,14 +24,6 @@ export async function signCheckpoint(tiles: TileReader, size: number, { signer }
   const root = await treeHash(size, tiles);
   const checkpoint = { origin: signer.name, size, root };
   return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [signer]) };
-}
-
-/** The checkpoint in a note. Throws, with the reason, unless the key of the vkey has signed it. */
-export function openCheckpoint(note: string, vkey: string): Checkpoint {
-  const key = parseVerifierKey(vkey);
-  const checkpoint = parseCheckpoint(openNote(note, [verifierOf(key)]).text);
-  if (checkpoint.origin !== key.name) throw new Error(`the checkpoint is of ${checkpoint.origin}, not of ${key.name}`);
-  return checkpoint;
 }
 
 /** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
@@ -78,11 +70,12 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
     try {
       makePrivateFolder(dirname(path));
       await writeFile(draft, next.note, { mode: 0o600, flush: true });
-      const other = await alone(`${path}.lock`, () => {
-        const found = otherThan(extended, path, vkey);
-        if (found !== undefined) return found;
-        setAside(path, vkey);
-        renameSync(draft, path);
+      const other = await alone(`${path}.lock`, async () => {
+        const found = await readKept(path, vkey);
+        const isOther = typeof found === 'object' && found.note !== extended?.note;
+        if (isOther && found.size >= (extended?.size ?? 0)) return found;
+        await setAside(path, vkey);
+        await rename(draft, path);
         return undefined;
       });
       if (other === undefined) await syncFolder(dirname(path));
@@ -121,7 +114,7 @@ async function noteIn(path: string): Promise<string | undefined> {
 function opened(note: string | undefined, vkey: string): SignedCheckpoint | string | undefined {
   if (note === undefined) return undefined;
   try {
-    return { ...openCheckpoint(note, vkey), note };
+    return { ...openCheckpoint(note, parseVerifierKey(vkey)), note };
   } catch (error) {
     return whyNot(note, vkey, error as Error);
   }
@@ -131,27 +124,18 @@ function opened(note: string | undefined, vkey: string): SignedCheckpoint | stri
 const besideOf = (path: string, id: number): string => `${path}.${id.toString(16).padStart(8, '0')}`;
 
 /** Moves a checkpoint in the file beside it, unless it is of the log and key of the vkey, or no note. */
-function setAside(path: string, vkey: string): void {
-  const note = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-  const id = note === undefined ? undefined : signerOf(note)?.id;
-  if (id !== undefined && id !== keyId(parseVerifierKey(vkey))) renameSync(path, besideOf(path, id));
-}
-
-/** The kept checkpoint of the log and key of the vkey, if it is neither `extended` nor an earlier one. */
-function otherThan(extended: SignedCheckpoint | undefined, path: string, vkey: string): SignedCheckpoint | undefined {
-  const files = [path, besideOf(path, keyId(parseVerifierKey(vkey)))].filter((file) => existsSync(file));
-  const kept = files.map((file) => opened(readFileSync(file, 'utf8'), vkey)).find((found) => typeof found === 'object');
-  if (kept === undefined || kept.note === extended?.note || kept.size < (extended?.size ?? 0)) return undefined;
-  return kept;
+async function setAside(path: string, vkey: string): Promise<void> {
+  const id = signerOf((await noteIn(path)) ?? '')?.id;
+  if (id !== undefined && id !== keyId(parseVerifierKey(vkey))) await rename(path, besideOf(path, id));
 }
 
 /** Does work in one step, while no other process does any with the same lock. */
-async function alone<T>(lock: string, work: () => T): Promise<T> {
+async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
   const end = monotonic() + PATIENCE;
   for (let unlock = lockOf(lock); ; unlock = lockOf(lock)) {
     if (unlock !== undefined) {
       try {
-        return work();
+        return await work();
       } finally {
         unlock();
       }

@@ -1,7 +1,7 @@
 import { counted } from '../counted.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
-import { parseSignatures, type Signature, type Verifier, verifiedSignatures, verifierOf } from '../tlog/note.ts';
+import { parseSignatures, type Signature, signatureBy } from '../tlog/note.ts';
 import { proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
@@ -70,7 +70,7 @@ interface Answer extends WitnessResponse {
 export class WitnessClient {
   readonly name: string;
   readonly #endpoint: string;
-  readonly #verifier: Verifier;
+  readonly #key: VerifierKey;
   readonly #tree: TileReader;
   readonly #post: Post;
   /** Size of the last checkpoint that the witness cosigned, as far as known. */
@@ -80,7 +80,7 @@ export class WitnessClient {
   constructor({ url, key }: WitnessAddress, tree: TileReader, post = overHttp) {
     this.name = key.name;
     this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
-    this.#verifier = verifierOf(key);
+    this.#key = key;
     this.#tree = tree;
     this.#post = post;
   }
@@ -112,8 +112,8 @@ export class WitnessClient {
     if (saysForked(answer, checkpoint))
       throw new WitnessForkedError(this.name, answer.older, checkpoint.size, statusOf(answer));
     if (answer.status !== 200) throw new Error(`the witness ${this.name} answered ${statusOf(answer)}`);
-    const text = formatCheckpoint(checkpoint);
-    const [cosignature] = verifiedSignatures(text, parseSignatures(answer.body), [this.#verifier]);
+    const signed = { text: formatCheckpoint(checkpoint), signatures: parseSignatures(answer.body) };
+    const cosignature = signatureBy(this.#key, signed);
     if (cosignature === undefined) throw new Error(`the witness ${this.name} answered without its cosignature`);
     this.#last = checkpoint.size;
     return cosignature;

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { counted } from '../counted.ts';
 import { makePrivateFolder } from '../files.ts';
-import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
+import { type Checkpoint, readCheckpoint } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sameHash } from '../tlog/hash.ts';
-import { formatSignature, openNote, parseNote, type Signer, signatureOf, verifierOf } from '../tlog/note.ts';
+import { formatSignature, openNote, type Signer, signatureOf } from '../tlog/note.ts';
 import { checkTree } from '../tlog/proof.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
@@ -47,14 +47,14 @@ export class Witness {
   addCheckpoint(body: string): Reply {
     const request = attempt(() => {
       const { checkpoint: note, ...rest } = parseAddCheckpoint(body);
-      return { ...rest, note, ...parseCheckpoint(parseNote(note).text) };
+      return { ...rest, ...readCheckpoint(note), note };
     });
     if (request instanceof Error) return refusal(400, request);
     const { older, proof, note, origin, size, root } = request;
     const keys = this.#logs.get(origin);
     if (keys === undefined)
       return { status: 404, body: 'this witness does not know the log; ask its operator to add the vkey of the log\n' };
-    const opened = attempt(() => openNote(note, keys.map(verifierOf)));
+    const opened = attempt(() => openNote(note, keys));
     if (opened instanceof Error) return refusal(403, opened);
     if (older > size) return { status: 400, body: 'the old size is larger than the checkpoint\n' };
     const last = this.#records.last(origin);

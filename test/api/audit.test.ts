@@ -7,7 +7,8 @@ import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { eventOfRecord } from '../../src/log/event/record.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { openCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
@@ -141,7 +142,10 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     expect(head).toMatchObject({ position: BigInt(events.length), hash: plain(events.at(-1)!).hash });
     expect(timestampMs(head!.time!)).toBe(events.at(-1)!.time);
     const vkey = (await (await fetch(`${service.url}/log/key`)).text()).trim();
-    expect(openCheckpoint(checkpoint, vkey)).toMatchObject({ size: events.length, root: rootOf(events) });
+    expect(openCheckpoint(checkpoint, parseVerifierKey(vkey))).toMatchObject({
+      size: events.length,
+      root: rootOf(events),
+    });
   });
 
   test('plants are listed as they were, of one owner and of all, with the position that they stand at', async () => {

@@ -11,7 +11,8 @@ import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
-import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { openCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { override } from '../support/faulty-store.ts';
 import { readModel } from '../support/fold.ts';
 
@@ -105,7 +106,7 @@ export async function expectTakenOver(store: Store): Promise<void> {
     idempotencyKey: owner === 'alice' ? 'key-1' : `key of ${owner}`,
   }));
   expect((await store.findByIdempotencyKeys(keys)).map((event) => event?.position)).toEqual([3, undefined, undefined]);
-  const checkpoint = openCheckpoint(formerFile('log.checkpoint').toString(), FORMER.vkey);
+  const checkpoint = openCheckpoint(formerFile('log.checkpoint').toString(), parseVerifierKey(FORMER.vkey));
   for await (const step of verifyLog(store, { checkpoint }))
     if ('answers' in step) {
       expect(step.answers.filter(({ failure }) => failure !== undefined)).toEqual([]);

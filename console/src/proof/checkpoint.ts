@@ -1,39 +1,15 @@
-import { type Checkpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
-import { cosignedAt, parseNote, type UnverifiedNote, verifiedSignatures, verifierOf } from '../../../src/tlog/note.ts';
-import { formatKeyId, parseWitnessKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { type NotedCheckpoint, openCheckpoint as signedCheckpoint } from '../../../src/tlog/checkpoint.ts';
+import { cosignedAt, signatureBy } from '../../../src/tlog/note.ts';
+import { parseWitnessKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { momentOf } from '../times.ts';
-import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
-
-/** A checkpoint, and the note that its log and witnesses have signed. */
-export interface NotedCheckpoint extends Checkpoint {
-  readonly note: UnverifiedNote;
-}
-
-/** The checkpoint in a signed note, not verified. Throws NotVerified if there is none. */
-export const readCheckpoint = (text: string): NotedCheckpoint =>
-  orNotVerified(
-    () => {
-      const note = parseNote(text);
-      return { ...parseCheckpoint(note.text), note };
-    },
-    (why) => `The checkpoint is malformed: ${why}.`,
-  );
+import { type Findings, orNotVerified } from './outcome.ts';
 
 /** The checkpoint in a signed note. Throws NotVerified unless the key of its log has signed it. */
-export function openCheckpoint(text: string, key: VerifierKey): NotedCheckpoint {
-  const checkpoint = readCheckpoint(text);
-  const { origin, note } = checkpoint;
-  if (key.type !== SIGNATURE_TYPE.ed25519)
-    throw new NotVerified(`The key ${key.name} is that of a witness, not that of a log.`);
-  if (origin !== key.name) throw new NotVerified(`The checkpoint is from the log ${origin}, not from ${key.name}.`);
-  const [signature] = orNotVerified(
-    () => verifiedSignatures(note.text, note.signatures, [verifierOf(key)]),
-    () => `The signature of ${key.name} on the checkpoint is wrong: the checkpoint was changed.`,
+export const openCheckpoint = (text: string, key: VerifierKey): NotedCheckpoint =>
+  orNotVerified(
+    () => signedCheckpoint(text, key),
+    (why) => `The checkpoint is not valid: ${why}.`,
   );
-  if (signature === undefined)
-    throw new NotVerified(`The key ${formatKeyId(key)} of ${key.name} has not signed the checkpoint.`);
-  return checkpoint;
-}
 
 /** A signature on a checkpoint that is not its log's. */
 export interface Cosignature {
@@ -58,8 +34,8 @@ export function checkCosignatures(
 ): Cosignatures {
   const times = new Map<string, number>();
   for (const key of witnesses.map(parseWitnessKey)) {
-    const [signature] = orNotVerified(
-      () => verifiedSignatures(note.text, note.signatures, [verifierOf(key)]),
+    const signature = orNotVerified(
+      () => signatureBy(key, note),
       () => `The cosignature of the witness ${key.name} on the checkpoint is wrong.`,
     );
     if (signature === undefined)

@@ -1,3 +1,4 @@
+import type { NotedCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { sameHash } from '../../../src/tlog/hash.ts';
 import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
 import { decodeEntries, TILE_WIDTH, widthAt } from '../../../src/tlog/tile.ts';
@@ -5,7 +6,7 @@ import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { momentOf } from '../times.ts';
-import { type Cosignatures, checkCosignatures, type NotedCheckpoint, openCheckpoint } from './checkpoint.ts';
+import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
 import type { Memory, RememberedLog } from './memory.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';

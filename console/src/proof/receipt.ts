@@ -1,17 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import { type Record, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
+import { type NotedCheckpoint, readCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
 import { formatKeyId, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
-import {
-  type Cosignatures,
-  checkCosignatures,
-  type NotedCheckpoint,
-  openCheckpoint,
-  readCheckpoint,
-} from './checkpoint.ts';
+import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
 import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
 import { CONTENT_CHECKED, checkContent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
@@ -40,8 +35,8 @@ export async function proveReceipt(
   witnesses: readonly string[],
   findings: Findings,
 ): Promise<ProvenReceipt> {
-  const { extra, index, hashes, checkpoint: note } = parseReceipt(receipt);
-  const { vkey, trust } = await keyOf(readCheckpoint(note).origin);
+  const { extra, index, hashes, checkpoint: note, origin } = parseReceipt(receipt);
+  const { vkey, trust } = await keyOf(origin);
   const key = orNotVerified(
     () => parseVerifierKey(vkey),
     (why) => `The key is not a valid vkey: ${why}.`,
@@ -75,6 +70,8 @@ export async function proveReceipt(
 /** A receipt: a tlog-proof with the event's Record. */
 export interface Receipt extends TlogProof {
   readonly extra: Uint8Array;
+  /** The name of the log, according to the checkpoint. */
+  readonly origin: string;
 }
 
 /** The parts of a receipt, not verified. Throws NotVerified if it is not one. */
@@ -83,7 +80,7 @@ export const parseReceipt = (receipt: string): Receipt =>
     () => {
       const { extra, ...proof } = parseTlogProof(receipt);
       if (extra === undefined) throw new Error('it has no event');
-      return { ...proof, extra };
+      return { ...proof, extra, origin: readCheckpoint(proof.checkpoint).origin };
     },
     () => 'This is not a receipt. A receipt is the unchanged text from GetReceipt or plantstore audit receipt.',
   );

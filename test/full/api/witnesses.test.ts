@@ -13,7 +13,7 @@ import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_servic
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { formatSignature, openNote, parseNote, signatureOf, signNote, verifierOf } from '../../../src/tlog/note.ts';
+import { formatSignature, openNote, parseNote, signatureOf, signNote } from '../../../src/tlog/note.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
@@ -84,7 +84,7 @@ async function startWitness(name: string) {
     url,
     server,
     witness,
-    verifier: verifierOf(key),
+    verifier: key,
     entry: `${url}=${formatVerifierKey(key)}`,
     records: opened,
   };
@@ -127,7 +127,7 @@ describe('a service with witnesses', () => {
     for (let round = 0; round < 3; round++) {
       await add(send, round * 10, 10);
       const note = await served(send, (round + 1) * 10);
-      const trusted = [verifierOf(parseVerifierKey(logVkey)), ...witnesses.map(({ verifier }) => verifier)];
+      const trusted = [parseVerifierKey(logVkey), ...witnesses.map(({ verifier }) => verifier)];
       expect(openNote(note, trusted).verified).toHaveLength(3);
     }
     const { text: proof } = await send('GET', '/log/proof/5');
@@ -295,7 +295,7 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   const send = client(service.url, await service.token('alice'));
   await add(send, 0, 3);
   const note = await served(send, 3);
-  expect(openNote(note, [verifierOf(parseVerifierKey(first.vkey))]).verified).toHaveLength(1);
+  expect(openNote(note, [parseVerifierKey(first.vkey)]).verified).toHaveLength(1);
   first.child.kill('SIGTERM');
   expect(await once(first.child, 'close')).toEqual([0, null]);
   const second = await run();

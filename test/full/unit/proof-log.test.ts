@@ -296,7 +296,7 @@ describe('what the browser remembers', () => {
     const source = { ...log.source(5), key: async () => other };
     expect(reasonOf(await openOutcome(source, memory))).toContain('is not the one that this browser has trusted');
     memory.forget();
-    expect(reasonOf(await openOutcome(source, memory))).toContain('has not signed the checkpoint');
+    expect(reasonOf(await openOutcome(source, memory))).toContain('no signature by');
     expect(memory.log()).toBeUndefined();
   });
 
@@ -356,7 +356,7 @@ describe('a receipt', () => {
     const outcome = await outcomeOf((findings) =>
       proveReceipt(textOf(receipt), async () => ({ vkey: other, trust: '' }), [], findings),
     );
-    expect(reasonOf(outcome)).toContain('has not signed the checkpoint');
+    expect(reasonOf(outcome)).toContain('no signature by');
     for (const text of ['', 'x', '\n\n', 'c2sp.org/tlog-proof@v1\nindex 0\n\n'])
       expect(reasonOf(await receiptOutcome(new Uint8Array(Buffer.from(text))))).toContain('This is not a receipt');
   });

@@ -2,8 +2,9 @@ import type { Proved } from '../../../src/audit/check-receipt.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { BrokenChainError, leafHash } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
-import { parseNote, type Verifier, verifiedSignatures } from '../../../src/tlog/note.ts';
+import { parseNote, signatureBy } from '../../../src/tlog/note.ts';
 import { Frontier } from '../../../src/tlog/tree.ts';
+import type { VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import type { WitnessOutcome } from '../../../src/transparency/cosigned-checkpoints.ts';
 import type { SignedCheckpoint } from '../../../src/transparency/signed-checkpoint.ts';
 import type { Truth } from './truth.ts';
@@ -66,11 +67,11 @@ export class ProofJudge {
    */
   cosigned(
     { size, root, note }: SignedCheckpoint,
-    verifiers: readonly Verifier[],
+    verifiers: readonly VerifierKey[],
     { count, quorum }: { readonly count: number; readonly quorum: number },
   ): void {
-    const { text, signatures } = parseNote(note);
-    const signed = verifiedSignatures(text, signatures, verifiers).length;
+    const parsed = parseNote(note);
+    const signed = verifiers.filter((key) => signatureBy(key, parsed) !== undefined).length;
     if (signed < quorum)
       throw new Violation('proof', `a checkpoint of ${size} events is served with ${signed} cosignatures of ${quorum}`);
     const log = this.#logOf(size, root, true);

@@ -1,6 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { type Verifier, verifierOf } from '../../../src/tlog/note.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import type { TileReader } from '../../../src/tlog/tile.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
@@ -49,7 +48,7 @@ interface Reached {
 
 /** Witnesses as the service's own, at the other end of a network on which requests get lost. */
 export class Witnesses {
-  readonly verifiers: readonly Verifier[];
+  readonly verifiers: readonly VerifierKey[];
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #reached = new Map<string, Reached>();
@@ -65,7 +64,7 @@ export class Witnesses {
       const witness = new Witness(signer, [parseVerifierKey(vkey)], new MemoryRecords(), () => {});
       this.#reached.set(name, { witness, key: cosignatureKey(name, privateKey), awayUntil: 0 });
     }
-    this.verifiers = [...this.#reached.values()].map(({ key }) => verifierOf(key));
+    this.verifiers = [...this.#reached.values()].map(({ key }) => key);
   }
 
   /** Clients of all witnesses in a process. */
