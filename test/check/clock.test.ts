@@ -7,7 +7,6 @@ import { readSources } from '../support/source.ts';
  */
 const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/cli/doctor/files.ts': 'a certificate says when it ends',
-  'src/cli/doctor/store.ts': 'the clock itself is examined',
   'src/log/mongo/read-model/changes.ts': 'a generation above all earlier ones, whose number is lost',
   'src/auth/development.ts': 'a token says when it ends',
   'src/auth/validity.ts': 'a token says when it ends',

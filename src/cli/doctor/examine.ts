@@ -6,7 +6,7 @@ import { examineStore } from './store.ts';
 
 /** Examines everything that the settings name. Changes nothing, and works while the service runs. */
 export async function* examine(config: Config): AsyncGenerator<Finding> {
-  yield* await examineStore(config);
+  yield await examineStore(config);
   yield* await examineFiles(config);
   yield await examineIssuer(config.issuer);
   if (config.witnesses !== undefined) yield* await examineWitnesses(config.witnesses);

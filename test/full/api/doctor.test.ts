@@ -4,13 +4,12 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
-import { added, append, NO_NODES, project } from '../../support/events.ts';
+import { added, append, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -117,15 +116,6 @@ describe('finds, alone', () => {
     await fill();
     spoil();
     expect((await doctor()).troubles).toEqual([expect.stringMatching(found)]);
-  });
-
-  test('a last event that is ahead of the clock', async () => {
-    const store = openSqlite(data);
-    const [event] = await append(store, added('alice', 1n));
-    await store.append([seal(headAt(event!), added('alice', 2n), crypto.randomUUID(), Date.now() + 7_200_000)]);
-    await store.advance(0, 2, { deletes: [], inserts: [] }, NO_NODES);
-    await store.close();
-    expect((await doctor()).troubles).toEqual([expect.stringMatching(/^warn +clock .* ahead of this clock/)]);
   });
 
   test('a port that somebody else has, an issuer and a Kafka that are away', async () => {
