@@ -60,6 +60,22 @@ test.each([
   await opened.cleanup();
 });
 
+test.each([
+  ['plants', { read_model: 'alice/1', storage: 'gone: plants' }],
+  ['events', { positions: 1, storage: 'gone: events' }],
+])('a view in the place of the table %s is found, whatever it shows; nobody writes to it', async (table, places) => {
+  const opened = await openSqliteStore();
+  await fillForTampering(opened.store);
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  db.exec(`ALTER TABLE ${table} RENAME TO ${table}_before; CREATE VIEW ${table} AS SELECT * FROM ${table}_before`);
+  db.close();
+  const reader = openSqlite(opened.directory, { readOnly: true });
+  expect((await verdictOf(reader)).places).toMatchObject(places);
+  await reader.close();
+  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped`);
+  await opened.cleanup();
+});
+
 test('a database whose events were dropped, or whose log has no id, gets a verdict that names them', async () => {
   const opened = await openSqliteStore();
   await fillForTampering(opened.store);
