@@ -5,7 +5,7 @@ import { type NotedCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
 import { cosignedAt, signatureBy } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { parseVerifierKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { parseLogKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -27,7 +27,7 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
   const { extra, index, hashes, checkpoint: note } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
   const cosigners = witnesses.map(parseWitnessKey);
-  const checkpoint = openCheckpoint(note, parseVerifierKey(vkey));
+  const checkpoint = openCheckpoint(note, parseLogKey(vkey));
   const { origin, size, root } = checkpoint;
   const event = openDisclosed(extra);
   if (event.position !== index + 1)

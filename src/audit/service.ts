@@ -25,7 +25,7 @@ import { unavailable } from '../log/unavailable.ts';
 import { Semaphore } from '../semaphore.ts';
 import { monotonic } from '../time/host.ts';
 import { type Checkpoint, openCheckpoint } from '../tlog/checkpoint.ts';
-import { parseVerifierKey } from '../tlog/verifier-key.ts';
+import { parseLogKey } from '../tlog/verifier-key.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import type { Check, Question } from './checks/check.ts';
@@ -183,7 +183,7 @@ function foundIn({ answers }: Verdict): Findings {
 
 function trusted(note: string, { vkey }: LogKey): Checkpoint {
   try {
-    return openCheckpoint(note, parseVerifierKey(vkey));
+    return openCheckpoint(note, parseLogKey(vkey));
   } catch (error) {
     throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'checkpoint' }, { cause: error });
   }

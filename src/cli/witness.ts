@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { naming } from '../log/sqlite/damage.ts';
 import { cosignatureKey, cosigner } from '../tlog/signer.ts';
-import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { formatVerifierKey, isKeyName, parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 import { print } from './output.ts';
 
 interface Options {
@@ -67,7 +67,7 @@ function name(text: string): string {
 
 function vkey(text: string): VerifierKey {
   try {
-    return parseVerifierKey(text.trim());
+    return parseLogKey(text.trim());
   } catch (error) {
     throw new InvalidArgumentError(`Expected a vkey: ${(error as Error).message}.`);
   }

@@ -57,9 +57,15 @@ export function parseVerifierKey(text: string): VerifierKey {
 }
 
 /** The key of a witness in its vkey. Throws, with the reason, if it is not one. */
-export function parseWitnessKey(vkey: string): VerifierKey {
+export const parseWitnessKey = (vkey: string): VerifierKey =>
+  keyOfType(SIGNATURE_TYPE.cosignature, vkey, 'is the key of a log, not that of a witness');
+
+/** The key of a log in its vkey. Throws, with the reason, if it is not one. */
+export const parseLogKey = (vkey: string): VerifierKey =>
+  keyOfType(SIGNATURE_TYPE.ed25519, vkey, 'is the key of a witness, not that of a log');
+
+function keyOfType(type: SignatureType, vkey: string, otherwise: string): VerifierKey {
   const key = parseVerifierKey(vkey);
-  if (key.type !== SIGNATURE_TYPE.cosignature)
-    throw new Error(`${key.name} is the key of a log, not that of a witness`);
+  if (key.type !== type) throw new Error(`${key.name} ${otherwise}`);
   return key;
 }

@@ -3,7 +3,7 @@ import { sameHash } from '../../../src/tlog/hash.ts';
 import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
 import { decodeEntries, TILE_WIDTH, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
-import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { formatKeyId, formatVerifierKey, parseLogKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { momentOf } from '../times.ts';
 import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
@@ -61,7 +61,7 @@ export async function readEntries({ source, checkpoint }: ProvenLog, index: numb
 
 const keyOf = (vkey: string): VerifierKey =>
   orNotVerified(
-    () => parseVerifierKey(vkey),
+    () => parseLogKey(vkey),
     (why) => `The service sent a key that is not a valid vkey: ${why}.`,
   );
 

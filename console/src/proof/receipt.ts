@@ -4,7 +4,7 @@ import { type NotedCheckpoint, readCheckpoint } from '../../../src/tlog/checkpoi
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
-import { formatKeyId, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { formatKeyId, parseLogKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
 import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
@@ -38,7 +38,7 @@ export async function proveReceipt(
   const { extra, index, hashes, checkpoint: note, origin } = parseReceipt(receipt);
   const { vkey, trust } = await keyOf(origin);
   const key = orNotVerified(
-    () => parseVerifierKey(vkey),
+    () => parseLogKey(vkey),
     (why) => `The key is not a valid vkey: ${why}.`,
   );
   const checkpoint = openCheckpoint(note, key);

@@ -5,7 +5,7 @@ import { readText } from '../../files.ts';
 import { DamagedStoreError, LostRecordError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import { type Checkpoint, openCheckpoint } from '../../tlog/checkpoint.ts';
-import { parseVerifierKey } from '../../tlog/verifier-key.ts';
+import { parseLogKey } from '../../tlog/verifier-key.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { Progress, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
@@ -74,7 +74,7 @@ async function checkpointIn(store: Store, file: string, key: string | undefined)
   const note = await readText(file);
   const vkey = key ?? (await openLogKey(storeConfig(), store)).vkey;
   try {
-    return openCheckpoint(note, parseVerifierKey(vkey));
+    return openCheckpoint(note, parseLogKey(vkey));
   } catch (error) {
     throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}`, { cause: error });
   }

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aboutFile } from '../../../src/log/sqlite/damage.ts';
-import { cosignatureKey } from '../../../src/tlog/signer.ts';
+import { noteKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { command } from '../../support/command.ts';
@@ -102,7 +102,7 @@ test.each([
 // Node's own way to make a folder with its parents never ends there.
 describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
   const key = join(directory, 'witness.pem');
-  const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
   const witness = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0'];
   test.each([
     ['serve', ['serve']],

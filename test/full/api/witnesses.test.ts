@@ -24,7 +24,7 @@ import { Records, Witness } from '../../../src/witness/witness.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { client, type Send } from '../../support/http.ts';
 import { TRANSPORTS } from '../../support/protocols.ts';
-import { plantstore } from '../../support/run.ts';
+import { plantstore, run } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { storeState } from '../../support/store-state.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -273,9 +273,20 @@ describe('a service with witnesses', () => {
   });
 });
 
+test('plantstore witness refuses the key of a witness as that of a log', async () => {
+  const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const key = join(root, 'witness.pem');
+  const { code, stdout, stderr } = await run('timeout', [
+    ...['20', process.execPath, 'bin/plantstore.js', 'witness', '--state', join(root, 'state'), '--port', '0'],
+    ...['--key', key, '--name', 'cli.example/one', '--log', vkey],
+  ]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('log.example is the key of a witness, not that of a log');
+});
+
 test('plantstore witness prints its vkey, cosigns for a service, and goes on where it was', async () => {
   const args = ['witness', '--key', join(root, 'witness.pem'), '--name', 'cli.example/one', '--log', logVkey];
-  const run = async () => {
+  const started = async () => {
     const child = spawn(process.execPath, [
       'bin/plantstore.js',
       ...args,
@@ -289,7 +300,7 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
     const [line] = (await once(errors, 'line')) as [string];
     return { child, vkey, url: line.replace('listening at ', ''), errors };
   };
-  const first = await run();
+  const first = await started();
   expect(parseVerifierKey(first.vkey)).toMatchObject({ name: 'cli.example/one', type: 4 });
   await using service = await start([`${first.url}=${first.vkey}`]);
   const send = client(service.url, await service.token('alice'));
@@ -298,7 +309,7 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   expect(openNote(note, [parseVerifierKey(first.vkey)]).verified).toHaveLength(1);
   first.child.kill('SIGTERM');
   expect(await once(first.child, 'close')).toEqual([0, null]);
-  const second = await run();
+  const second = await started();
   expect(second.vkey).toBe(first.vkey);
   const origin = createHash('sha256').update(parseVerifierKey(logVkey).name).digest('hex');
   expect(await (await fetch(`${second.url}/${origin}/checkpoint`)).text()).toContain(note.split('\n\n')[0]);
