@@ -2,22 +2,15 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type Record as EventRecord, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { eventBytes, eventOfRecord, recordBytes } from '../../log/event/record.ts';
+import { eventOfRecord, recordBytes } from '../../log/event/record.ts';
 
 /** Most bytes of one event in an export: more than the largest that the log accepts. */
 const MAX_EVENT = 64 * 1024;
 
-/** Events as an export in protobuf: plantstore.v1.Record messages, each after its length in bytes (a varint). */
-export function encodeEvents(events: readonly LoggedEvent[]): Uint8Array {
+/** Messages of an export in protobuf, each after its length in bytes (a varint). */
+export function lengthPrefixed(messages: readonly Uint8Array[]): Uint8Array {
   const writer = new BinaryWriter();
-  for (const event of events) writer.bytes(recordBytes(event));
-  return writer.finish();
-}
-
-/** Events without contents: plantstore.v1.Event messages, each after its length in bytes (a varint). */
-export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
-  const writer = new BinaryWriter();
-  for (const event of events) writer.bytes(eventBytes(event));
+  for (const message of messages) writer.bytes(message);
   return writer.finish();
 }
 
@@ -38,7 +31,7 @@ export function firstRecord(bytes: Uint8Array, number: number): { bytes: Uint8Ar
   return end > bytes.length ? undefined : { bytes: bytes.subarray(reader.pos, end), rest: bytes.subarray(end) };
 }
 
-/** Parses a message of an export. Throws at any byte that `encodeEvents` would not write. */
+/** Parses a message of an export. Throws at any byte that an export would not have. */
 export function parseRecord(bytes: Uint8Array, number: number): LoggedEvent {
   try {
     return eventOfRecord(bytes);

@@ -1,29 +1,30 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
+import { eventBytes, recordBytes } from '../../log/event/record.ts';
 import { eventJson, publicEventJson } from './event-json.ts';
-import { encodeEvents, encodePublicEvents, firstRecord, parseRecord } from './event-protobuf.ts';
+import { firstRecord, lengthPrefixed, parseRecord } from './event-protobuf.ts';
 import { firstLine, parseLine } from './parse-event.ts';
 
-/** Lossless formats for export and import of the log, by name. An export is the concatenation of its encoded parts. */
+/**
+ * Lossless formats for export and import of the log, by name. An export is the concatenation of its encoded parts.
+ * `encodePublic` leaves the contents out: that is safe to publish, but not decodable. `first` cuts the bytes of the first
+ * event off, undefined if it is incomplete, and `parse` reads them; both throw at what no export has.
+ */
 export const FORMATS = {
   /** One JSON object per line. */
   ndjson: {
     encode: (events: readonly LoggedEvent[]) => events.map((event) => `${eventJson(event)}\n`).join(''),
-    /** Encodes the events without their contents. Safe to publish, but not decodable. */
     encodePublic: (events: readonly LoggedEvent[]) => events.map((event) => `${publicEventJson(event)}\n`).join(''),
+    first: firstLine,
+    parse: parseLine,
   },
   /** plantstore.v1.Record messages (public: plantstore.v1.Event), each after its length. */
-  protobuf: { encode: encodeEvents, encodePublic: encodePublicEvents },
+  protobuf: {
+    encode: (events: readonly LoggedEvent[]) => lengthPrefixed(events.map(recordBytes)),
+    encodePublic: (events: readonly LoggedEvent[]) => lengthPrefixed(events.map(eventBytes)),
+    first: firstRecord,
+    parse: parseRecord,
+  },
 } as const;
-
-/** How the bytes of an export are cut into events and parsed. Both functions throw at what no export has. */
-interface Framing {
-  /** The bytes of the first event, which is number `number`, and the rest. Undefined if the event is incomplete. */
-  readonly first: (bytes: Uint8Array, number: number) => { bytes: Uint8Array; rest: Uint8Array } | undefined;
-  readonly parse: (bytes: Uint8Array, number: number) => LoggedEvent;
-}
-
-const LINES: Framing = { first: firstLine, parse: parseLine };
-const RECORDS: Framing = { first: firstRecord, parse: parseRecord };
 
 /** Bytes of the length before a record, of seven bits each, and the tag of its first field. */
 const LENGTH_BYTES = 5;
@@ -33,10 +34,10 @@ const EVENT_TAG = 0x0a;
  * The first bytes tell the format: JSON begins with `{"`, protobuf with a length and the tag of the first field. Undefined:
  * there are too few. Throws for bytes of neither.
  */
-function framingOf(bytes: Uint8Array): Framing | undefined {
-  if (bytes[0] === 0x7b && bytes[1] === 0x22) return LINES;
+function formatOf(bytes: Uint8Array): (typeof FORMATS)[keyof typeof FORMATS] | undefined {
+  if (bytes[0] === 0x7b && bytes[1] === 0x22) return FORMATS.ndjson;
   const end = bytes.subarray(0, LENGTH_BYTES).findIndex((byte) => byte < 0x80);
-  if (bytes[end + 1] === EVENT_TAG && end >= 0) return RECORDS;
+  if (bytes[end + 1] === EVENT_TAG && end >= 0) return FORMATS.protobuf;
   if (bytes.length < 2 || (end < 0 && bytes.length < LENGTH_BYTES) || end + 1 === bytes.length) return undefined;
   throw new Error(
     'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record',
@@ -48,16 +49,16 @@ function framingOf(bytes: Uint8Array): Framing | undefined {
  * has, and says where.
  */
 export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
-  let framing: Framing | undefined;
+  let format: ReturnType<typeof formatOf>;
   let rest: Uint8Array = new Uint8Array();
   let count = 0;
   for await (const chunk of gathered(chunks)) {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    framing ??= framingOf(rest);
+    format ??= formatOf(rest);
     const events: LoggedEvent[] = [];
-    for (let frame = framing?.first(rest, count + 1); frame !== undefined; frame = framing?.first(rest, count + 1)) {
+    for (let frame = format?.first(rest, count + 1); frame !== undefined; frame = format?.first(rest, count + 1)) {
       count++;
-      events.push(framing!.parse(frame.bytes, count));
+      events.push(format!.parse(frame.bytes, count));
       rest = frame.rest;
     }
     if (events.length > 0) yield events;
