@@ -12,9 +12,11 @@ const MAX_CONNECTIONS = 100;
 export function createWitnessServer(witness: Witness): Server {
   const limits = { requestTimeout: TIME_LIMIT, headersTimeout: TIME_LIMIT, connectionsCheckingInterval: 1_000 };
   const server = createServer(limits, async (request, response) => {
-    const reply = await answer(witness, request).catch(
-      () => ({ status: 500, body: 'internal error; try again\n' }) as Reply,
-    );
+    const reply = await answer(witness, request).catch((error: Error): Reply => {
+      // A client that left before it had sent all is no fault of the witness.
+      if (request.complete) witness.tell(error);
+      return { status: 500, body: 'internal error; try again\n' };
+    });
     const { status, body, type = 'text/plain; charset=utf-8' } = reply;
     response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body);
   });

@@ -26,10 +26,13 @@ export class Witness {
   readonly #logs: ReadonlyMap<string, readonly VerifierKey[]>;
   readonly #records: Pick<Records, 'last' | 'replace'>;
   readonly #refusals: Refusals;
+  readonly #write: (line: string) => void;
+  /** What was told last since something was cosigned. */
+  #fault: string | undefined;
 
   /**
    * The name of each key is the log's origin, which also identifies its record. A log may have several keys. `write`
-   * gets a line for each checkpoint that may be of another history.
+   * gets a line for each checkpoint that may be of another history, and for each fault.
    */
   constructor(
     signer: Signer,
@@ -41,6 +44,13 @@ export class Witness {
     this.#logs = Map.groupBy(logs, ({ name }) => name);
     this.#records = records;
     this.#refusals = new Refusals(write);
+    this.#write = write;
+  }
+
+  /** Writes a line about a fault that ended a request, such as a full disk: once until something is cosigned. */
+  tell({ message }: Error): void {
+    if (message !== this.#fault) this.#write(`error: a request failed: ${message}`);
+    this.#fault = message;
   }
 
   /** Handles the body of an `add-checkpoint` request, with the checks in the order of the specification. */
@@ -68,7 +78,10 @@ export class Witness {
     }
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
-    if (this.#records.replace(origin, last, { size, root, note: cosigned })) return { status: 200, body: cosignature };
+    if (this.#records.replace(origin, last, { size, root, note: cosigned })) {
+      this.#fault = undefined;
+      return { status: 200, body: cosignature };
+    }
     // Another process replaced the record meanwhile: start again, because only recorded cosignatures may be returned.
     return this.addCheckpoint(body);
   }

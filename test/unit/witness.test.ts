@@ -229,6 +229,32 @@ describe('a witness', () => {
     second.close();
   });
 
+  test('a fault that ends requests, such as a full disk, is written once until something is cosigned', async () => {
+    const server = createWitnessServer(witness).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/add-checkpoint`;
+    const post = async (older: number, size: number) =>
+      (await fetch(url, { method: 'POST', body: await request(older, size) })).status;
+    const replace = records.replace.bind(records);
+    const fail = () => {
+      throw new Error('database or disk is full');
+    };
+    for (const [older, size] of [
+      [0, 10],
+      [10, 20],
+    ] as const) {
+      records.replace = fail;
+      expect([await post(older, size), await post(older, size)]).toEqual([500, 500]);
+      records.replace = replace;
+      expect(await post(older, size)).toBe(200);
+    }
+    const line = 'error: a request failed: database or disk is full';
+    expect(lines).toEqual([line, line]);
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
   test('over HTTP: requests, what monitors ask, and what is too much', async () => {
     const server = createWitnessServer(witness).listen(0, '127.0.0.1');
     await once(server, 'listening');
