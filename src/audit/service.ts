@@ -40,7 +40,7 @@ import {
   progressMessage,
   verdictMessage,
 } from './messages.ts';
-import { eventsOfOwner } from './steady.ts';
+import { eventsOfOwner, SteadyView } from './steady.ts';
 import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
@@ -189,7 +189,10 @@ function trusted(note: string, { vkey }: LogKey): Checkpoint {
   }
 }
 
-/** The requested events in order, each once; with `follow`, until the signal aborts. */
+/**
+ * The requested events in order, each once; with `follow`, until the signal aborts. Without, those of one owner or plant
+ * reject with ErasedMeanwhileError when contents were removed while they were read: nobody could tell that some are missing.
+ */
 export async function* readEvents(
   log: EventLog,
   store: Store,
@@ -197,15 +200,18 @@ export async function* readEvents(
   signal: AbortSignal,
 ): AsyncGenerator<ReadEventsResponse> {
   const { owner, plantId, follow } = request;
+  const isSelection = owner !== undefined || plantId !== undefined;
   const isWanted = (logged: LoggedEvent) => {
-    if (owner === undefined && plantId === undefined) return true;
+    if (!isSelection) return true;
     const event = plantEventOf(logged);
     return (
       event !== undefined && (owner ?? event.owner) === event.owner && (plantId ?? event.plantId) === event.plantId
     );
   };
-  for await (const batch of log.read(await startOf(log, store, request), { follow, signal })) {
-    const parts = partsOf(batch.filter(isWanted));
+  const after = await startOf(log, store, request);
+  const view = isSelection && !follow ? await SteadyView.open(store, { isWhole: false }) : undefined;
+  for await (const batch of log.read(after, { follow, signal })) {
+    const parts = partsOf((view?.take(batch) ?? batch).filter(isWanted));
     for (const part of parts) {
       // The last part covers the events that the filter dropped at the end of the batch.
       const last = part === parts.at(-1) ? batch : part;

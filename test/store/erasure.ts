@@ -1,6 +1,9 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
+import { ReadEventsRequestSchema } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
+import { readEvents } from '../../src/audit/service.ts';
 import { eventsOfOwner, exportedEvents } from '../../src/audit/steady.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
@@ -293,6 +296,25 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         await append(store, added(OWNER, 1n), deleted(OWNER, 1n));
         expect(await history(store)).toEqual([5, 6]);
         await expect(history(erasing(5))).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+      }),
+    );
+
+    test(
+      'ReadEvents of one owner while an erasure begins and ends never takes the first of them for all',
+      on(async ({ store }) => {
+        await append(store, added(OWNER, 1n), added('bob', 1n), deleted(OWNER, 1n));
+        const signal = new AbortController().signal;
+        async function* inHalves() {
+          yield* store.read(0, { to: 2 });
+          await erased(store);
+          yield* store.read(2);
+        }
+        const log = { read: inHalves, head: () => store.head() } as unknown as EventLog;
+        const records = readEvents(log, store, create(ReadEventsRequestSchema, { owner: OWNER }), signal);
+        const read = async () => {
+          for await (const { position } of records) expect(position).toBe(2n);
+        };
+        await expect(read()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
       }),
     );
 
