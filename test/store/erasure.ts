@@ -110,6 +110,22 @@ export function erasureContract(name: string, open: OpenSearchable): void {
     );
 
     test(
+      'while another instance finishes an erasure, its caller is told that it goes on, and may leave',
+      on(async ({ store }) => {
+        await fill(store);
+        const log = await openLog(override(store, { close: async () => {} }), quiet);
+        expect(await store.lease('erasure', 'another instance', 60_000)).toBe(true);
+        let rounds = 0;
+        for await (const step of log.erase({ owner: OWNER, actor: 'operator' }))
+          if ('step' in step && step.step === 'contents' && ++rounds === 3) break;
+        expect(await store.unfinished()).toHaveLength(1);
+        await store.lease('erasure', 'another instance', 0);
+        expect(await eraseWords(log)).toMatchObject({ events: 18 });
+        await log.close();
+      }),
+    );
+
+    test(
       "an erasure that names another owner than its event erased removes nothing, and is in nobody else's way",
       on(async ({ store }) => {
         await fill(store);

@@ -186,8 +186,11 @@ export class Eraser {
       // The finisher leaves such a one out.
       if (mine !== undefined) verifyContent(mine);
       const at = mine === undefined ? 0 : await follower.store.checkpoint();
-      if (mine !== undefined && at >= position) yield* this.#during(finisher.finish(), mine);
-      else {
+      if (mine !== undefined && at >= position) {
+        // Another instance may do it, which tells nothing here. A caller who has left is noticed by what is told.
+        yield { step: 'contents' };
+        yield* this.#during(finisher.finish(), mine);
+      } else {
         if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
         if (monotonic() > deadline) throw stuck(position);
         yield { step: 'read_model' };
