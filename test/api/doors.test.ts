@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CreatePlantRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { client } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { frame, rawSession, rawStream } from '../support/raw-grpc.ts';
@@ -25,6 +26,14 @@ function open(bytes: string) {
   socket.write(bytes);
   return { socket, answer: () => text(socket) };
 }
+
+test('where nothing may wait, whoever comes alone is served', async () => {
+  await using impatient = await startLocalService({ MAX_WAIT: '0' });
+  const send = client(impatient.url, await impatient.token('alice'));
+  const statuses = [];
+  for (let request = 0; request < 8; request++) statuses.push((await send('GET', '/plants')).status);
+  expect(statuses).toContain(200);
+});
 
 // Concurrent, since closing a connection that sends no more takes seconds.
 describe.concurrent.each([

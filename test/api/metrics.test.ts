@@ -1,7 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { Metrics } from '../../src/observe/metrics/metrics.ts';
 import { cosignatureKey } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { Issuer } from '../support/issuer.ts';
@@ -119,6 +121,19 @@ test('remembered lists, admission and publication are told', () => {
   expect(value('plantstore_requests_shed_total')).toEqual(Array(16).fill(0));
   expect([...families.keys()]).toContain('plantstore_publisher_lag_seconds');
   expect(value('plantstore_publisher_lag_seconds')).toEqual([]);
+});
+
+test('who reads the values of all metrics takes nothing from what Prometheus gets of the event loop', async () => {
+  const metrics = new Metrics();
+  await metrics.scrape();
+  // The delay is measured from one look to the next, twenty a second.
+  await sleep(200);
+  const end = performance.now() + 200;
+  while (performance.now() < end);
+  await sleep(100);
+  expect(Object.keys(await metrics.values())).toContain('process_resident_memory_bytes');
+  const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec((await metrics.scrape()).text)!;
+  expect(Number(seconds)).toBeGreaterThan(0.1);
 });
 
 test('names say the unit, and the kind of a count', () => {

@@ -14,6 +14,9 @@ import {
  */
 const LOOP_PRECISION = 50;
 
+/** The metrics of that delay: those since they were last read, whoever read them. */
+const LOOP_DELAY = 'nodejs_eventloop_lag';
+
 /**
  * The metrics of one service, in their own registry. `gauge` and `total` read existing state at each scrape; `counter`
  * and `histogram` count events as they happen. Names and units follow Prometheus: seconds, bytes, `_total` for
@@ -69,13 +72,17 @@ export class Metrics {
 
   /**
    * The value of each metric by its name: the sum over its labels. Of a histogram, that of its `_count` and its `_sum`. A
-   * metric without a sample has none.
+   * metric without a sample has none. Those of the event loop's delay are left to `scrape`, which would lack what was
+   * read here.
    */
   async values(): Promise<Readonly<Record<string, number>>> {
     const values: Record<string, number> = {};
-    for (const { name, values: samples } of await this.#registry.getMetricsAsJSON())
+    for (const { name } of this.#registry.getMetricsAsArray()) {
+      if (name.startsWith(LOOP_DELAY)) continue;
+      const { values: samples } = await this.#registry.getSingleMetric(name)!.get();
       for (const { value, metricName = name } of samples as Sample[])
         if (!metricName.endsWith('_bucket')) values[metricName] = (values[metricName] ?? 0) + value;
+    }
     return values;
   }
 

@@ -23,6 +23,9 @@ export interface AdmissionLimits {
 /** An owner's share of the permits, as a fraction: so no owner can take all of them. */
 const SHARE = 4;
 
+/** Milliseconds that everybody may wait for a turn: no turn comes at once. */
+const LEAST_WAIT = 10;
+
 /**
  * The way in, the same for every protocol: bytes wait for their turn; then the token is verified, the body read, and a
  * permit of the owner's share taken; then the service is called. Each step is bounded, all callers together and each of
@@ -38,6 +41,7 @@ const SHARE = 4;
  * and refuses those that have waited for `maxWait`.
  */
 export class Admission {
+  /** Milliseconds that a request may wait for its turn. */
   readonly maxWait: number;
   readonly turns: Turns;
   readonly memory: Budget;
@@ -68,8 +72,8 @@ export class Admission {
     crowded: () => void = () => {},
   ) {
     this.#shed = shed;
-    this.maxWait = maxWait;
-    this.turns = new Turns(maxWait, [this.fresh.http, this.fresh.grpc, this.probes]);
+    this.maxWait = Math.max(maxWait, LEAST_WAIT);
+    this.turns = new Turns(this.maxWait, [this.fresh.http, this.fresh.grpc, this.probes]);
     this.memory = new Budget('memory', requestMemory, ({ protocol }) => shed(protocol, 'memory'));
     const places = (port: 'http' | 'grpc') => new Budget(port, maxConnections, crowded);
     this.#places = { http: places('http'), grpc: places('grpc') };
