@@ -3,7 +3,7 @@ import closeWithGrace from 'close-with-grace';
 import { type Config, misspeltSettings } from './config.ts';
 import type { EventLog } from './log/log.ts';
 import { Health, STARTING } from './observe/health.ts';
-import { LogOutput, openStdout, ReadableLines } from './observe/log-output.ts';
+import { LogOutput, openStdout, readableLine } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
 import { aboutDataDirectory, withOtherPorts } from './start/start-error.ts';
 import { start } from './start.ts';
@@ -19,10 +19,10 @@ const STOP_LIMIT = 25_000;
  * Rejects when it cannot start, after closing everything it had opened.
  */
 export async function serve(config: Config): Promise<void> {
-  const output = new LogOutput(openStdout());
   // Programs read the lines of production, and of every pipe.
   const isForPeople = process.stdout.isTTY && config.issuer === undefined;
-  const logger = createLogger(config.logLevel, isForPeople ? new ReadableLines(output) : output);
+  const output = new LogOutput(openStdout(), isForPeople ? readableLine : undefined);
+  const logger = createLogger(config.logLevel, output);
   output.onGap = (dropped) =>
     logger.error({ dropped }, 'log lines were dropped here, because stdout was not read in time');
   process.once('exit', () => output.flushSync());

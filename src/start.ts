@@ -121,7 +121,7 @@ export async function start(
   const grpcAddress = await listening(['GRPC_PORT', grpcPort], ['HOST', host], () => grpc.listen(host, grpcPort));
   instances?.join(grpcAddress);
 
-  if (token !== undefined) output.write(welcome(url, token, config.dataDirectory));
+  if (token !== undefined) output.print(welcome(url, token, config.dataDirectory));
   for (const [protocol, address] of Object.entries({ admin: adminUrl, rest: url, grpc: grpcAddress }))
     logger.info({ protocol, address }, 'listening');
   health.set('rest', () => ({ ready: true }));

@@ -26,6 +26,7 @@ export class LogOutput implements DestinationStream {
   /** Called with the number of lines dropped at this place. */
   onGap: (lines: number) => void = () => {};
   readonly #fd: number;
+  readonly #form: (line: string) => string;
   /** Whole lines. */
   #waiting = '';
   /** The rest of earlier lines, of which a part is written. */
@@ -37,9 +38,10 @@ export class LogOutput implements DestinationStream {
   #closed = false;
   #next: NodeJS.Immediate | NodeJS.Timeout | undefined;
 
-  /** `fd` must be non-blocking. */
-  constructor(fd: number) {
+  /** `fd` must be non-blocking. `form`: what a line is written as. Default: as it is. */
+  constructor(fd: number, form: (line: string) => string = (line) => line) {
     this.#fd = fd;
+    this.#form = form;
   }
 
   /** Number of dropped lines: those beyond the bound, and all after the reader closed the pipe. */
@@ -49,6 +51,11 @@ export class LogOutput implements DestinationStream {
 
   /** Buffers a line, or drops it. Never drops a fatal line: it explains a crash. */
   write(line: string): void {
+    this.print(this.#form(line));
+  }
+
+  /** The same for a text that is no line of the log. */
+  print(line: string): void {
     const full = this.#gap > 0 || this.#waiting.length + this.#rest.length + line.length > LIMIT;
     if (this.#closed || (full && this.lastLevel !== levels.values.fatal)) {
       this.#dropped++;
@@ -113,25 +120,10 @@ export function openStdout(): number {
   }
 }
 
-/** Writes each line of the logger to an output for people, such as `17:06:40 INFO listening protocol=rest`. */
-export class ReadableLines implements DestinationStream {
-  /** Makes pino set `lastLevel` for each line: the output never drops a fatal one. */
-  readonly [symbols.needsMetadataGsym] = true;
-  lastLevel = 0;
-  readonly #output: LogOutput;
-
-  constructor(output: LogOutput) {
-    this.#output = output;
-  }
-
-  /** Writes a line, which is a JSON object. */
-  write(line: string): void {
-    this.#output.lastLevel = this.lastLevel;
-    this.#output.write(readableLine(line));
-  }
-}
-
-/** A line of the log, which is a JSON object, as a line for people; the stack of an error follows on lines of its own. */
+/**
+ * A line of the log, which is a JSON object, as a line for people, such as `17:06:40 INFO listening protocol=rest`. The
+ * stack of an error follows on lines of its own.
+ */
 export function readableLine(line: string): string {
   const { level, time, msg, err, ...members }: Record<string, unknown> = JSON.parse(line);
   const { message, stack } = (err ?? {}) as { message?: string; stack?: string };

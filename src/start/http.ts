@@ -3,7 +3,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
-import { closeOthers, listenWide } from '../transport/listeners.ts';
+import { closeWide, listenWide } from '../transport/listeners.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 
 /** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
@@ -28,24 +28,17 @@ export function registerPlants(
   });
 }
 
-/** Listens, and resolves with the URL. Fastify's own listen would log a line in another form. */
+/** Listens, and resolves with the URL. */
 export async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
-  const { level } = app.log;
-  app.log.level = 'silent';
-  try {
-    let url = '';
-    await listenWide(app.server, { host, port }, async (options) => {
-      url = await app.listen(options);
-    });
-    return url;
-  } finally {
-    app.log.level = level;
-  }
+  await app.ready();
+  const address = await listenWide(app.server, host, port);
+  // All addresses of the machine: a browser needs one of them.
+  return `http://${address.replace(/^0\.0\.0\.0:/, '127.0.0.1:')}`;
 }
 
 /** Accepts nothing more, and resolves once the requests in flight have ended or their connections are closed. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
-  await Promise.all([app.close(), closeOthers(app.server)]);
+  await Promise.all([app.close(), closeWide(app.server)]);
   clearTimeout(limit);
 }

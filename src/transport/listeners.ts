@@ -12,44 +12,33 @@ const LISTENERS = 16;
 /** Milliseconds between two log lines about connections that ended because there were too many. */
 const REPORT = 10_000;
 
-/** Where to listen. Port 0 is any free port. */
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The listeners beside the server's own. */
 const others = new WeakMap<Server, Server[]>();
 
 /**
- * Has a server listen, by `listen`, and further listeners on the same port, whose connections it gets. Linux alone spreads
- * connections over several listeners; elsewhere there is one. Rejects if it cannot listen, or another does there.
+ * Has a server listen, and further listeners on the same port, whose connections it gets. Linux alone spreads connections
+ * over several listeners; elsewhere there is one. Port 0 is any free port. Resolves with `host:port`. Rejects if it cannot
+ * listen, or another does there.
  */
-export async function listenWide(
-  server: Server,
-  { host, port }: Address,
-  listen: (options: Address & { readonly reusePort?: boolean }) => Promise<unknown>,
-): Promise<void> {
-  if (process.platform !== 'linux') {
-    await listen({ host, port });
-    return;
-  }
-  const claim = port > 0 ? await claimed(host, port) : undefined;
+export async function listenWide(server: Server, host: string, port: number): Promise<string> {
+  const reusePort = process.platform === 'linux';
+  const claim = reusePort && port > 0 ? await claimed(host, port) : undefined;
   try {
-    await listen({ host, port, reusePort: true });
+    await once(server.listen({ host, port, reusePort }), 'listening');
   } finally {
     claim?.close();
   }
   const { address, port: taken } = server.address() as AddressInfo;
   const opened: Server[] = [];
   others.set(server, opened);
-  while (opened.length < LISTENERS - 1) opened.push(await listenFor(server, address, taken));
+  while (reusePort && opened.length < LISTENERS - 1) opened.push(await listenFor(server, address, taken));
+  return `${host.includes(':') ? `[${host}]` : host}:${taken}`;
 }
 
-/** Accepts no connection more beside the server, and resolves once those that it got from other listeners are closed. */
-export async function closeOthers(server: Server): Promise<void> {
-  const closed = others.get(server)?.map((other) => new Promise((resolve) => other.close(resolve)));
-  await Promise.all(closed ?? []);
+/** Accepts no connection more, and resolves once all are closed. */
+export async function closeWide(server: Server): Promise<void> {
+  const all = [server, ...(others.get(server) ?? [])];
+  await Promise.all(all.map((each) => new Promise((resolve) => each.close(resolve))));
 }
 
 /** Makes the function to call for each connection that ends because there are too many: the log says how many. */

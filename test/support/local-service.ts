@@ -18,7 +18,7 @@ class LinesToTest extends LogOutput {
     this.#take = take;
   }
 
-  override write(text: string): void {
+  override print(text: string): void {
     for (const line of text.trimEnd().split('\n')) this.#take(line);
   }
 }

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
 import type { ClientHttp2Session } from 'node:http2';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
@@ -27,7 +27,7 @@ const directory = temporaryDirectory(afterAll);
 const MIB = 2 ** 20;
 const admission = new Admission({ maxInFlight: 1_024, maxWait: 500, requestMemory: 64 * MIB }, () => {});
 const sockets: Socket[] = [];
-let listener: ReturnType<typeof createListener>;
+let listener: Server;
 let port: number;
 let hello: Buffer;
 let tls: FollowedCertificates;
@@ -36,10 +36,10 @@ const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
 
 beforeAll(async () => {
   tls = { current: readCertificates(new CertificateAuthority(directory, 'ca').issue('server')) };
-  listener = createListener({ admission, tls }, 50, (socket) => {
+  ({ server: listener } = createListener({ admission, tls }, 50, (socket) => {
     sockets.push(socket);
     socket.on('error', () => {}).end('agreed');
-  });
+  }));
   port = await listening(listener.listen(0, '127.0.0.1'));
   hello = await clientHello();
 });
@@ -238,6 +238,23 @@ test('of one owner, what TLS takes counts for all but the first connections', as
   await expect.poll(() => ended).toBeGreaterThan(0);
   for (const session of few) session.destroy();
 });
+
+test.each(['', '\x16\x03\x01'])(
+  'a connection that has sent %j does not hold up the end',
+  async (sent) => {
+    const app = await GrpcApp.start({}, { tls });
+    const socket = connect(Number(new URL(`https://${app.address}`).port), '127.0.0.1').on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(sent, 'latin1');
+    // Accepted after it, and on its way when the server stops.
+    expect(await talk(Number(new URL(`https://${app.address}`).port), PREFACE)).not.toBe('');
+    const closed = once(socket.resume(), 'close');
+    // Its time for a handshake is 20 s.
+    await app.server.drain(15_000);
+    await closed;
+  },
+  10_000,
+);
 
 test('strangers who open all connections end none of another instance', async () => {
   const crowded = new Admission({ maxInFlight: 9, maxWait: 500, requestMemory: MIB, maxConnections: 4 }, () => {});

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { closeOthers, listenWide } from '../../src/transport/listeners.ts';
+import { closeWide, listenWide } from '../../src/transport/listeners.ts';
 import { freePort } from '../support/free-port.ts';
 
 const MANY = 64;
@@ -9,11 +9,8 @@ const MANY = 64;
 /** Listens, and resolves with the port. `onConnection` gets the connections of all listeners. */
 async function listening(port = 0, onConnection: (socket: Socket) => void = () => {}): Promise<[Server, number]> {
   const server = createServer(onConnection);
-  await listenWide(server, { host: '127.0.0.1', port }, (options) => once(server.listen(options), 'listening'));
-  onTestFinished(() => {
-    server.close();
-    void closeOthers(server);
-  });
+  await listenWide(server, '127.0.0.1', port);
+  onTestFinished(() => void closeWide(server));
   return [server, (server.address() as AddressInfo).port];
 }
 
@@ -59,17 +56,9 @@ test.runIf(process.platform === 'linux')(
   'of two that begin to listen on a port at one instant, one is refused',
   async () => {
     const port = await freePort();
-    const server = createServer();
-    let other: unknown;
-    await listenWide(server, { host: '127.0.0.1', port }, async (options) => {
-      other = await listening(port).catch((error) => error);
-      await once(server.listen(options), 'listening');
-    });
-    onTestFinished(() => {
-      server.close();
-      void closeOthers(server);
-    });
-    expect(other).toMatchObject({ code: 'EADDRINUSE', port });
+    const both = await Promise.allSettled([listening(port), listening(port)]);
+    const refused = both.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'EADDRINUSE', port } }]);
     // Who comes later meets the listeners.
     await expect(listening(port)).rejects.toMatchObject({ code: 'EADDRINUSE', syscall: 'listen' });
   },
@@ -79,7 +68,7 @@ test('connections of all listeners are awaited at the end', async () => {
   const [server, port] = await listening();
   const sockets = await connections(port, MANY);
   let isOver = false;
-  const ended = Promise.all([new Promise((resolve) => server.close(resolve)), closeOthers(server)]).then(() => {
+  const ended = closeWide(server).then(() => {
     isOver = true;
   });
   for (const socket of sockets.slice(1)) socket.destroy();
@@ -101,11 +90,10 @@ test.runIf(process.platform === 'linux')(
         return true;
       },
     });
-    const listen = (options: object) => once(server.listen(options), 'listening');
-    await expect(listenWide(server, { host: '127.0.0.1', port: 0 }, listen)).rejects.toThrow('too many open files');
+    await expect(listenWide(server, '127.0.0.1', 0)).rejects.toThrow('too many open files');
     expect(made).toBe(4);
     const { port } = server.address() as AddressInfo;
-    await Promise.all([closeOthers(server), new Promise((resolve) => server.close(resolve))]);
+    await closeWide(server);
     // Nobody may listen there who shares the port.
     const alone = createServer().listen({ host: '127.0.0.1', port });
     await once(alone, 'listening');

@@ -24,14 +24,6 @@ const MAX_RECORD = HEAD + 16 * 1024;
 /** What TLS takes in memory from the begin of a handshake on, outside of V8's heap. */
 export const HANDSHAKE_HELD = 64 * 1024;
 
-/** Who gets connections. */
-export interface Handlers {
-  /** Gets each connection that speaks TLS. */
-  readonly agreed: (socket: Socket) => void;
-  /** Gets each connection in plaintext, with what was read of it put back. Undefined: they end. */
-  readonly plain: ((socket: Socket) => void) | undefined;
-}
-
 /**
  * A TLS server that listens nowhere: it agrees on TLS with clients on sockets that others have accepted. A handshake
  * takes a thousand times what its client sends, of time and of memory, and anybody may begin one. So each begins at its
@@ -57,11 +49,20 @@ export class Handshakes {
   readonly #read = new Set<Handshake>();
   #slice: NodeJS.Timeout | undefined;
 
-  /** `milliseconds`: for a handshake, its wait included, and for the first byte of any connection. */
-  constructor(options: TlsOptions, milliseconds: number, admission: Admission, { agreed, plain }: Handlers) {
+  /**
+   * `milliseconds`: for a handshake, its wait included, and for the first byte of any connection. `agreed` gets each
+   * connection that speaks TLS, and `plain` each in plaintext, with what was read of it put back.
+   */
+  constructor(
+    options: TlsOptions,
+    milliseconds: number,
+    admission: Admission,
+    agreed: (socket: Socket) => void,
+    plain: (socket: Socket) => void,
+  ) {
     this.#admission = admission;
     this.#milliseconds = milliseconds;
-    this.#plain = plain ?? ((socket) => socket.destroy());
+    this.#plain = plain;
     this.server = createServer({ ...options, handshakeTimeout: milliseconds, ALPNProtocols: ['h2'] }, (socket) => {
       this.#byName.get(nameOf(socket))?.over();
       agreed(socket);
@@ -99,6 +100,11 @@ export class Handshakes {
     };
     socket.once('close', () => handshake.over());
     this.#byName.set(name, handshake);
+  }
+
+  /** Ends all that have not ended. */
+  end(): void {
+    for (const handshake of this.#byName.values()) handshake.end();
   }
 
   #forget(handshake: Handshake): void {

@@ -20,6 +20,13 @@ export interface ListenerTls {
   readonly identity?: Identity | undefined;
 }
 
+/** A server that accepts connections, and what ends those that were not passed on yet. */
+export interface Listener {
+  readonly server: Server;
+  /** Call when the server is closed: a client that sends nothing would hold up its end. */
+  endHandshakes(): void;
+}
+
 /**
  * A server that accepts connections and passes them on. It replaces that of grpc-js, which does not bound connections
  * and allows two minutes for a handshake; here it is `requestTimeout`, in seconds. Changed certificates apply to later
@@ -29,19 +36,20 @@ export function createListener(
   { tls, identity, admission }: ListenerOptions,
   requestTimeout: number,
   onConnection: (socket: Socket) => void,
-): Server {
+): Listener {
   const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls.current);
-  if (options === undefined) return createServer({ pauseOnConnect: true }, onConnection);
+  if (options === undefined)
+    return { server: createServer({ pauseOnConnect: true }, onConnection), endHandshakes: () => {} };
   const timeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
-  const plain = tls === undefined ? onConnection : undefined;
-  const handshakes = new Handshakes(options, timeout, admission, { agreed: onConnection, plain });
+  const plain = tls === undefined ? onConnection : (socket: Socket) => socket.destroy();
+  const handshakes = new Handshakes(options, timeout, admission, onConnection, plain);
   let shown = tls?.current;
   handshakes.server.prependListener('connection', () => {
     if (tls === undefined || tls.current === shown) return;
     shown = tls.current;
     handshakes.server.setSecureContext(optionsOf(shown));
   });
-  return createServer((socket) => handshakes.add(socket));
+  return { server: createServer((socket) => handshakes.add(socket)), endHandshakes: () => handshakes.end() };
 }
 
 const optionsOfCallers = (certificates: Certificates): TlsOptions => ({

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import type { AddressInfo, Server as Listener } from 'node:net';
+import type { Server as Listener } from 'node:net';
 import { create, type DescService, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import {
@@ -20,7 +19,7 @@ import { OVERLOADED } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
-import { closeOthers, listenWide } from '../listeners.ts';
+import { closeWide, listenWide } from '../listeners.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
@@ -98,7 +97,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     },
   };
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(options, limits.requestTimeout, (socket) =>
+  const { server: listener, endHandshakes } = createListener(options, limits.requestTimeout, (socket) =>
     connections.add(socket, () => {
       if (listener.listening) injector.injectConnection(socket);
       else socket.destroy();
@@ -114,14 +113,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   options.addInternal?.(registry);
 
   return {
-    listen: async (host, port) => {
-      await listenWide(listener, { host, port }, (options) => once(listener.listen(options), 'listening'));
-      return `${host.includes(':') ? `[${host}]` : host}:${(listener.address() as AddressInfo).port}`;
-    },
+    listen: (host, port) => listenWide(listener, host, port),
 
     drain: async (milliseconds) => {
       health.close();
-      await shutDown(server, listener, milliseconds, stop);
+      const ended = shutDown(server, listener, milliseconds, stop);
+      endHandshakes();
+      await ended;
     },
   };
 }
@@ -144,8 +142,7 @@ function shutDown(server: Server, listener: Listener, milliseconds: number, stop
     server.tryShutdown(() => {});
     // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
     // last connection is closed.
-    const closed = new Promise((ended) => listener.close(ended));
-    void Promise.all([closed, closeOthers(listener)]).then(() => {
+    void closeWide(listener).then(() => {
       clearTimeout(timer);
       resolve();
     });
