@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import type { z } from 'zod';
-import { SETTINGS } from './settings.ts';
+import { LOOPBACK, SETTINGS } from './settings.ts';
 
 type Settings = typeof SETTINGS;
 type Values = {
@@ -144,14 +144,11 @@ function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: stri
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
 }
 
-/** Hosts that Node's `listen` binds to loopback. An unknown name counts as reachable by others. */
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
-
 const PRODUCTION = /^prod(uction)?$/i;
 
 /**
  * Why development mode cannot start without AUTH_MODE. In development mode, anyone who can read DATA_DIR can act as any
- * owner.
+ * owner. An unknown host counts as reachable by others.
  */
 function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values): string[] {
   if (mode === 'development') return [];
@@ -159,7 +156,7 @@ function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host
     `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want development mode`;
   return [
     ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
-    ...(LOOPBACK_HOST.test(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
+    ...(LOOPBACK.test(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
   ];
 }
 

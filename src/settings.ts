@@ -53,7 +53,8 @@ const hostAndPort = (form: RegExp) =>
 const host = z.string().transform((value) => value.replace(/^\[([\da-f:.]+)\]$/i, '$1'));
 const listenHost = (fallback: string) => values('a host name or an IP address', host, fallback);
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+/** Hosts that are this machine, as a URL has them or as Node's `listen` takes them. */
+export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i;
 
 const jwksUrl = z
   .url()
