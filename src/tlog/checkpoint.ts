@@ -1,5 +1,5 @@
 import { formatHash, parseHash } from './hash.ts';
-import { parseNote, signatureBy, type UnverifiedNote } from './note.ts';
+import { openNote, parseNote, type UnverifiedNote } from './note.ts';
 import type { VerifierKey } from './verifier-key.ts';
 
 /** A checkpoint: a log's statement of its size and root (c2sp.org/tlog-checkpoint, "Note text"). */
@@ -41,12 +41,8 @@ export function readCheckpoint(text: string): NotedCheckpoint {
 
 /** The checkpoint in a signed note. Throws, with the reason, unless the key of its log has signed it. */
 export function openCheckpoint(text: string, key: VerifierKey): NotedCheckpoint {
-  const checkpoint = readCheckpoint(text);
-  const { origin, note } = checkpoint;
-  if (signatureBy(key, note) === undefined)
-    throw new Error(
-      `no signature by ${key.name} with the given key; it is signed by ${note.signatures.map(({ name }) => name).join(', ')}`,
-    );
-  if (origin !== key.name) throw new Error(`the checkpoint is of ${origin}, not of ${key.name}`);
+  const note = openNote(text, [key]);
+  const checkpoint = { ...parseCheckpoint(note.text), note };
+  if (checkpoint.origin !== key.name) throw new Error(`the checkpoint is of ${checkpoint.origin}, not of ${key.name}`);
   return checkpoint;
 }

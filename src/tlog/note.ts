@@ -28,8 +28,7 @@ export interface UnverifiedNote {
 }
 
 /** A signed note with at least one verified signature of a trusted key. */
-export interface Note {
-  readonly text: string;
+export interface Note extends UnverifiedNote {
   /** The verified signatures of trusted keys, one per key. */
   readonly verified: readonly Signature[];
 }
@@ -100,7 +99,7 @@ export function openNote(note: string, trusted: readonly VerifierKey[]): Note {
     const [wanted, found] = [trusted, parsed.signatures].map((keys) => keys.map(({ name }) => name).join(', '));
     throw new Error(`no signature by ${wanted} with the given key; it is signed by ${found}`);
   }
-  return { text: parsed.text, verified };
+  return { ...parsed, verified };
 }
 
 /** The signature of a note by a key. Undefined: there is none. Throws if it is invalid. */
