@@ -6,9 +6,12 @@ import { END_OF_TRANSACTION, WRITE_CONCERN, withCallLimit } from './client.ts';
 import { isTransient } from './errors.ts';
 
 /**
- * Attempts of a transaction that conflicts with another, with pauses of up to 2, 4, 8, ... milliseconds between them.
+ * Attempts of a transaction that conflicts with another, with pauses of up to 2, 4, 8, ... milliseconds between them: some
+ * seconds, since a slow server may take as long for the other.
  */
-const ATTEMPTS = 9;
+const ATTEMPTS = 12;
+/** Attempts after which the other may be that of a frozen predecessor: half a second. */
+const PATIENCE = 9;
 
 const OPTIONS: TransactionOptions = {
   readPreference: 'primary',
@@ -75,12 +78,9 @@ export class Transactions {
       } catch (error) {
         // If this abort is given up too, the next transaction starts with another one.
         await this.#abort().catch(() => {});
-        if (!isTransient(error)) throw error;
-        if (attempt === ATTEMPTS) {
-          // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
-          await this.#endPredecessor();
-          throw error;
-        }
+        if (!isTransient(error) || attempt === ATTEMPTS) throw error;
+        // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
+        if (attempt === PATIENCE) await this.#endPredecessor();
       }
       await pause(backoff.next());
     }
