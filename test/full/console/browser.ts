@@ -24,11 +24,12 @@ if (CHROMIUM === undefined) {
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
-/** A page of the console, and all that it did that it may not do. */
+/**
+ * A page of the console. When it is closed, it must have done nothing that it may not do: requests to other origins,
+ * violations of the policy, errors and warnings in the browser's console, calls that were refused.
+ */
 export interface Watched extends AsyncDisposable {
   readonly page: Page;
-  /** Requests to other origins, violations of the policy, errors and warnings in the browser's console, calls that were refused. */
-  readonly offences: string[];
 }
 
 /** What the browser itself says of an answer that is no success, or of a service that is not there. */
@@ -41,13 +42,16 @@ export interface PageOptions extends BrowserContextOptions {
   readonly hash?: string;
 }
 
-/** Opens the console in a context of its own, signed in where there is a token, and watches it. */
+/** Opens the console of a service in a context of its own, signed in where there is a token, and watches it. */
 export async function openConsole(
-  browser: Browser,
-  url: string,
+  { service, browser }: { readonly service: { readonly url: string }; readonly browser: Browser },
   { token, hash = '', ...options }: PageOptions = {},
 ): Promise<Watched> {
-  const opened = await openPage(browser, `${url}/console${token === undefined ? hash : `#token=${token}`}`, options);
+  const opened = await openPage(
+    browser,
+    `${service.url}/console${token === undefined ? hash : `#token=${token}`}`,
+    options,
+  );
   if (token !== undefined && hash !== '') await opened.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
   return opened;
 }
@@ -79,9 +83,9 @@ export async function openPage(
   await page.goto(address);
   return {
     page,
-    offences,
     async [Symbol.asyncDispose]() {
       await context.close();
+      if (offences.length > 0) throw new Error(offences.join('\n'));
     },
   };
 }

@@ -1,38 +1,33 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Service, startService } from '../../support/service.ts';
-import { CHROMIUM, openBrowser, openConsole, type PageOptions } from './browser.ts';
-import { PlantsClient } from './plants-client.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { PlantStore } from '../../../client/index.ts';
+import { CHROMIUM, openConsole, type PageOptions } from './browser.ts';
+import { startScene } from './scene.ts';
 
 const positions = (page: Page) => page.getByRole('table', { name: 'Events' }).locator('td.position').allTextContents();
 
 describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
-  let service: Service;
-  let browser: Browser;
+  const scene = startScene();
   let token: string;
-  let alice: PlantsClient;
-  let bob: PlantsClient;
+  let alice: PlantStore;
+  let bob: PlantStore;
   beforeAll(async () => {
-    [service, browser] = await Promise.all([startService(), openBrowser()]);
-    token = await service.token('auditor', 'plants:audit');
-    alice = new PlantsClient(service.url, await service.token('alice'));
-    bob = new PlantsClient(service.url, await service.token('bob'));
-    await alice.add({ id: 7, name: 'Fern', tag: 'indoor' }, { id: 9007199254740993n, name: 'Oak' });
+    const { url } = scene.service;
+    token = await scene.service.token('auditor', 'plants:audit');
+    alice = new PlantStore({ url, token: await scene.service.token('alice') });
+    bob = new PlantStore({ url, token: await scene.service.token('bob') });
+    await alice.add({ id: 7, name: 'Fern', tag: 'indoor' });
+    await alice.add({ id: 9007199254740993n, name: 'Oak' });
     await bob.add({ id: 7, name: 'Moss' });
     await alice.delete(7);
     await alice.add({ id: 7, name: 'Ivy' });
   });
-  afterAll(async () => {
-    await browser.close();
-    await service.stop();
-  });
 
-  const open = (hash: string, options: PageOptions = {}) =>
-    openConsole(browser, service.url, { token, hash, ...options });
+  const open = (hash: string, options: PageOptions = {}) => openConsole(scene, { token, hash, ...options });
 
   test('the log has the newest event first, each with what it says, its hashes and its place in the tree', async () => {
     await using opened = await open('#/log');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page.getByRole('link', { name: 'Event 5' }).waitFor();
     expect(await positions(page)).toEqual(['5', '4', '3', '2', '1']);
     await page.getByRole('link', { name: 'Event 2' }).focus();
@@ -40,7 +35,7 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     const detail = page.getByRole('complementary', { name: 'Event 2' });
     await detail.getByText('alice added “Oak” with the id 9007199254740993.').waitFor();
     const log = new Map(
-      (await (await fetch(`${service.url}/log/tile/0/000.p/5`)).bytes())
+      (await (await fetch(`${scene.service.url}/log/tile/0/000.p/5`)).bytes())
         .reduce<number[][]>((leaves, byte, index) => {
           if (index % 32 === 0) leaves.push([]);
           leaves.at(-1)!.push(byte);
@@ -52,12 +47,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.keyboard.press('Escape');
     await detail.waitFor({ state: 'detached' });
     await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('2');
-    expect(offences).toEqual([]);
   });
 
   test('it is filtered by owner, plant, type and time', async () => {
     await using opened = await open('#/log');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page.getByLabel('Owner').fill('alice');
     await expect.poll(() => positions(page)).toEqual(['5', '4', '2', '1']);
     await page.getByLabel('Plant').fill('7');
@@ -70,12 +64,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await expect.poll(() => positions(page)).toHaveLength(5);
     await page.getByLabel('Until').fill('2020-01-01T00:00:00');
     await page.getByText('No event matches these filters.').waitFor();
-    expect(offences).toEqual([]);
   });
 
   test('a plant has its history', async () => {
     await using opened = await open('#/log?event=4');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page.getByRole('link', { name: 'History of the plant' }).click();
     await page.getByRole('heading', { name: 'History' }).waitFor();
     await expect.poll(() => page.locator('.story li').count()).toBe(3);
@@ -93,12 +86,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     expect(await page.getByText('carol never had').count()).toBe(0);
     await page.goBack();
     await expect.poll(() => page.locator('.story li').count()).toBe(3);
-    expect(offences).toEqual([]);
   });
 
   test('a link with a time means the same in each time zone, and its field says in which it is', async () => {
     await using opened = await open('#/log?until=2020-01-01T00:00:00Z', { timezoneId: 'Asia/Kolkata' });
-    const { page, offences } = opened;
+    const { page } = opened;
     expect(await page.getByLabel('Until (UTC+5:30)').inputValue()).toBe('2020-01-01T05:30');
     await page.getByText('No event matches these filters.').waitFor();
     await page.getByLabel('From (UTC+5:30)').fill('2019-01-01T00:00:05');
@@ -108,7 +100,6 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByLabel('From (UTC+5:30)').fill('0002-01-01T00:00');
     await expect.poll(() => page.url()).toContain('from=0001-12-31');
     expect(await page.getByLabel('From (UTC+5:30)').inputValue()).toBe('0002-01-01T00:00');
-    expect(offences).toEqual([]);
   });
 
   test('times are whole on a desk, and name their zone on a phone', async () => {
@@ -128,7 +119,7 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
 
   test('the plants are shown as they were, and what changed between two moments', async () => {
     await using opened = await open('#/time');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page.getByText('3 plants').waitFor();
     const slider = page.getByRole('slider');
     await slider.focus();
@@ -144,12 +135,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByRole('table', { name: 'Added' }).getByText('Ivy').waitFor();
     await page.getByLabel('Owner').fill('bob');
     await page.getByText('From 1 to 5: 0 removed, 1 added').waitFor();
-    expect(offences).toEqual([]);
   });
 
   test('the instance says how it stands', async () => {
     await using opened = await open('#/instance');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page
       .getByRole('status')
       .filter({ hasText: /^Ready$/ })
@@ -158,12 +148,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByText('This instance, the only one').waitFor();
     await alice.add({ id: 100, name: 'Sage' });
     await page.getByText('6', { exact: true }).first().waitFor();
-    expect(offences).toEqual([]);
   });
 
   test('what is appended comes by itself; Pause holds it and counts it, Resume shows it', async () => {
     await using opened = await open('#/log');
-    const { page, offences } = opened;
+    const { page } = opened;
     const first = page.getByRole('table', { name: 'Events' }).locator('td.position').first();
     await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
     const before = Number(await first.textContent());
@@ -171,20 +160,20 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByRole('link', { name: `Event ${before + 1}` }).waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('status').filter({ hasText: 'Paused' }).waitFor();
-    await bob.add({ id: 101, name: 'Sage' }, { id: 102, name: 'Mint' });
+    await bob.add({ id: 101, name: 'Sage' });
+    await bob.add({ id: 102, name: 'Mint' });
     await page.locator('.waiting').getByText('2 new events').waitFor();
     expect(await first.textContent()).toBe(String(before + 1));
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('link', { name: `Event ${before + 3}` }).waitFor();
     expect(await page.locator('.waiting').textContent()).toBe('');
-    expect(offences).toEqual([]);
   });
 
   test('a long log is read as far as one scrolls, and nothing moves under who reads it', async () => {
     const many = Array.from({ length: 400 }, (_, index) => ({ id: 1_000 + index, name: `Reed ${index}` }));
-    await Promise.all([bob.add(...many.slice(0, 200)), bob.add(...many.slice(200))]);
+    for (const plant of many) await bob.add(plant);
     await using opened = await open('#/log');
-    const { page, offences } = opened;
+    const { page } = opened;
     await page.getByRole('link', { name: 'Event 40' }).first().waitFor();
     const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr');
     expect(await rows.count()).toBeLessThan(60);
@@ -209,6 +198,5 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     expect((await toNewest.boundingBox())!.y).toBeGreaterThanOrEqual(0);
     await toNewest.click();
     await page.getByText('Late').waitFor();
-    expect(offences).toEqual([]);
   });
 });

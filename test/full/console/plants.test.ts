@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { PlantStore } from '../../../client/index.ts';
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import { freePort } from '../../support/free-port.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 import { CHROMIUM, openBrowser, openConsole } from './browser.ts';
-import { PlantsClient } from './plants-client.ts';
+import { startScene } from './scene.ts';
 
 const BOTH = 'plants:read plants:write';
 
@@ -15,30 +16,20 @@ const rowOf = (page: Page, name: string) =>
   page.getByRole('table', { name: 'Plants' }).getByRole('row').filter({ hasText: name });
 
 describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
-  let service: Service;
-  let browser: Browser;
-  beforeAll(async () => {
-    [service, browser] = await Promise.all([
-      startService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' }),
-      openBrowser(),
-    ]);
-  });
-  afterAll(async () => {
-    await browser.close();
-    await service.stop();
-  });
+  const scene = startScene({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
 
   async function open(owner: string, scope = BOTH) {
-    const token = await service.token(owner, scope);
-    return { ...(await openConsole(browser, service.url, { token })), client: new PlantsClient(service.url, token) };
+    const token = await scene.service.token(owner, scope);
+    const client = new PlantStore({ url: scene.service.url, token });
+    return { ...(await openConsole(scene, { token })), client };
   }
 
   test('the token goes out of the address bar into this tab, and in no request line', async () => {
-    const token = await service.token('alice', BOTH);
-    await using opened = await openConsole(browser, service.url, { token });
-    const { page, offences } = opened;
+    const token = await scene.service.token('alice', BOTH);
+    await using opened = await openConsole(scene, { token });
+    const { page } = opened;
     await page.getByText('No plants yet.').waitFor();
-    expect(page.url()).toBe(`${service.url}/console`);
+    expect(page.url()).toBe(`${scene.service.url}/console`);
     expect(await page.evaluate('sessionStorage.getItem("plantstore.token")')).toBe(token);
     expect(await page.evaluate('history.length')).toBeLessThanOrEqual(2);
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -52,12 +43,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await page.getByLabel('Token').fill(`TOKEN="${token}"`);
     await page.keyboard.press('Enter');
     await page.getByText('No plants yet.').waitFor();
-    expect(offences).toEqual([]);
   });
 
   test('a link that signs in as somebody else asks first, and one that is cut off says so', async () => {
-    const [alice, mallory] = [await service.token('alice', BOTH), await service.token('mallory', BOTH)];
-    await using opened = await openConsole(browser, service.url, { token: alice });
+    const [alice, mallory] = [await scene.service.token('alice', BOTH), await scene.service.token('mallory', BOTH)];
+    await using opened = await openConsole(scene, { token: alice });
     const { page } = opened;
     await page.getByText('No plants yet.').waitFor();
     for (const [button, owner] of [
@@ -67,19 +57,20 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
       await page.evaluate(`location.hash = '#token=${mallory}'`);
       await page.getByRole('button', { name: button }).click();
       await page.locator('.who-name').filter({ hasText: owner }).waitFor();
-      expect(page.url()).toBe(`${service.url}/console`);
+      expect(page.url()).toBe(`${scene.service.url}/console`);
     }
     await page.evaluate(`location.hash = '#token=${alice}'`);
     await page.getByRole('button', { name: 'Sign in as alice' }).waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').waitFor();
     expect(await page.getByText('The link that you opened').count()).toBe(0);
-    await using other = await openConsole(browser, service.url, { token: alice.slice(0, 20) });
+    await using other = await openConsole(scene, { token: alice.slice(0, 20) });
     await other.page.getByText('holds no whole token').waitFor();
   });
 
   test('one adds, sees what the service says of mistakes, deletes, and adds again, by keyboard alone', async () => {
-    const { page, offences } = await open('gardener');
+    await using opened = await open('gardener');
+    const { page } = opened;
     await page.getByLabel('Id').focus();
     await page.keyboard.type('9007199254740993');
     await page.keyboard.press('Tab');
@@ -108,27 +99,26 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await page.getByText('No plants yet.').waitFor();
     await page.getByRole('button', { name: 'Add again' }).click();
     await rowOf(page, 'Oak').getByText('balcony').waitFor();
-    expect(offences).toEqual([]);
-    await page.context().close();
   });
 
   test('what another client does is there by itself', async () => {
-    const { page, offences, client } = await open('watcher');
+    await using opened = await open('watcher');
+    const { page, client } = opened;
     await page.getByText('No plants yet.').waitFor();
-    await client.add({ id: 2, name: 'Fern' }, { id: -1, name: 'Moss', tag: '' });
+    await client.add({ id: 2, name: 'Fern' });
+    await client.add({ id: -1, name: 'Moss', tag: '' });
     await rowOf(page, 'Fern').waitFor();
     const names = page.getByRole('table', { name: 'Plants' }).locator('td.name');
     await expect.poll(() => names.allTextContents()).toEqual(['Moss', 'Fern']);
     await client.delete(2);
     await rowOf(page, 'Fern').waitFor({ state: 'detached' });
-    expect(offences).toEqual([]);
-    await page.context().close();
   });
 
   test('of many plants only those that can be seen are on the page, and each can be found', async () => {
-    const { page, offences, client } = await open('collector');
+    await using opened = await open('collector');
+    const { page, client } = opened;
     const plants = Array.from({ length: 400 }, (_, index) => ({ id: index, name: `Plant number ${index}` }));
-    await Promise.all([0, 1, 2, 3].map((part) => client.add(...plants.slice(part * 100, part * 100 + 100))));
+    for (const plant of plants) await client.add(plant);
     await page.getByText('400 plants').waitFor();
     const rows = page.getByRole('table', { name: 'Plants' }).locator('tbody tr');
     expect(await rows.count()).toBeLessThan(60);
@@ -138,8 +128,6 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     expect(await page.getByRole('table', { name: 'Plants' }).getAttribute('aria-rowcount')).toBe('401');
     await page.getByLabel('Find').fill('number 377');
     await page.getByText('1 plant of 400').waitFor();
-    expect(offences).toEqual([]);
-    await page.context().close();
   });
 
   test('what a token may not do is not offered, and not asked for', async () => {
@@ -151,32 +139,27 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
       await reader.page.getByRole('link', { name: pane, exact: true }).click();
       await reader.page.getByRole('heading', { name: 'This pane needs plants:audit' }).waitFor();
     }
-    expect(reader.offences).toEqual([]);
-    await reader.page.context().close();
 
     const auditor = await open('auditor', 'plants:audit');
     await auditor.page.getByRole('heading', { name: 'This pane needs plants:read' }).waitFor();
-    expect(auditor.offences).toEqual([]);
-    await auditor.page.context().close();
   });
 
   test('when the token ends it says so, and goes on with another one', async () => {
-    const { mintToken } = await openDevelopmentIssuer(service.dataDirectory);
+    const { mintToken } = await openDevelopmentIssuer(scene.service.dataDirectory);
     const token = await mintToken({ owner: 'late', ownerClaim: 'sub', ttl: 15, scope: BOTH });
-    const client = new PlantsClient(service.url, await service.token('late', BOTH));
+    const client = new PlantStore({ url: scene.service.url, token: await scene.service.token('late', BOTH) });
     await client.add({ id: 1, name: 'Early fern' });
-    await using opened = await openConsole(browser, service.url, { token });
-    const { page, offences } = opened;
+    await using opened = await openConsole(scene, { token });
+    const { page } = opened;
     await rowOf(page, 'Early fern').waitFor();
     await page.getByRole('alert').filter({ hasText: 'Your token has expired.' }).waitFor();
     expect(await page.getByText('The service').count()).toBe(0);
     expect(await rowOf(page, 'Early fern').count()).toBe(1);
-    await page.getByLabel('Token').fill(await service.token('late', BOTH));
+    await page.getByLabel('Token').fill(await scene.service.token('late', BOTH));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Your token has expired.').waitFor({ state: 'detached' });
     await client.add({ id: 2, name: 'Late fern' });
     await rowOf(page, 'Late fern').waitFor();
-    expect(offences).toEqual([]);
   });
 });
 
@@ -188,10 +171,10 @@ describe.skipIf(CHROMIUM === undefined)('a service that dies or hangs under the 
     const browser = await openBrowser();
     try {
       const token = await service.token('alice', 'plants:audit');
-      const client = new PlantsClient(service.url, token);
+      const client = new PlantStore({ url: service.url, token });
       await client.add({ id: 1, name: 'Fern' });
-      await using plants = await openConsole(browser, service.url, { token });
-      await using log = await openConsole(browser, service.url, { token, hash: '#/log' });
+      await using plants = await openConsole({ service, browser }, { token });
+      await using log = await openConsole({ service, browser }, { token, hash: '#/log' });
       await rowOf(plants.page, 'Fern').waitFor();
       await log.page.getByRole('link', { name: 'Event 1' }).waitFor();
       await service.kill();
@@ -211,10 +194,9 @@ describe.skipIf(CHROMIUM === undefined)('a service that dies or hangs under the 
       await client.add({ id: 3, name: 'Ivy' });
       await rowOf(plants.page, 'Ivy').waitFor();
       await log.page.getByRole('link', { name: 'Event 3' }).waitFor();
-      for (const { page, offences } of [plants, log]) {
+      for (const { page } of [plants, log]) {
         await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
         await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
-        expect(offences).toEqual([]);
       }
     } finally {
       await browser.close();

@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
+import { type NewPlant, PlantStore } from '../../../client/index.ts';
 import { startService } from '../../support/service.ts';
 import { CHROMIUM, openBrowser, openConsole, type PageOptions } from './browser.ts';
-import { PlantsClient, type PlantToAdd } from './plants-client.ts';
 
 const FOLDER = 'docs/console';
 const DESKTOP = { width: 1280, height: 800 };
@@ -31,7 +31,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'time-phone', hash: '#/time?position=20', sign: 'after event 20', options: { viewport: PHONE } },
 ];
 
-const GARDEN: readonly PlantToAdd[] = [
+const GARDEN: readonly NewPlant[] = [
   { id: 1, name: 'Fern', tag: 'indoor' },
   { id: 2, name: 'Monstera deliciosa', tag: 'indoor' },
   { id: 3, name: 'Basil', tag: 'kitchen' },
@@ -44,9 +44,9 @@ const GARDEN: readonly PlantToAdd[] = [
   { id: 9007199254740993n, name: 'Oak', tag: 'garden' },
 ];
 
-async function take(browser: Browser, url: string, token: string, picture: Picture): Promise<void> {
+async function take(browser: Browser, token: string, picture: Picture): Promise<void> {
   const { name, hash, sign, options } = picture;
-  await using opened = await openConsole(browser, url, { token, hash, viewport: DESKTOP, ...options });
+  await using opened = await openConsole({ service, browser }, { token, hash, viewport: DESKTOP, ...options });
   const { page } = opened;
   await page.getByText(sign).first().waitFor({ state: 'attached' });
   // The rates of an instance need two reports.
@@ -56,7 +56,7 @@ async function take(browser: Browser, url: string, token: string, picture: Pictu
 }
 
 /** Adds and deletes until it is told to stop, now more and now less. */
-async function bustle(client: PlantsClient, signal: AbortSignal): Promise<void> {
+async function bustle(client: PlantStore, signal: AbortSignal): Promise<void> {
   for (let id = 1_000; !signal.aborted; id++) {
     await client.add({ id, name: `Seedling ${id}` });
     await client.delete(id);
@@ -70,21 +70,22 @@ const service = await startService();
 const browser = await openBrowser();
 try {
   const token = await service.token('alice', 'plants:read plants:write plants:audit');
-  const alice = new PlantsClient(service.url, token);
-  const bob = new PlantsClient(service.url, await service.token('bob'));
+  const alice = new PlantStore({ url: service.url, token });
+  const bob = new PlantStore({ url: service.url, token: await service.token('bob') });
   for (const plant of GARDEN) {
     await alice.add(plant);
     await bob.add({ ...plant, id: BigInt(plant.id) + 100n });
   }
   for (const id of [3, 6]) await alice.delete(id);
   for (const id of [101, 104, 108]) await bob.delete(id);
-  await alice.add({ id: 3, name: 'Thai basil', tag: 'kitchen' }, { id: 10, name: 'Mint', tag: 'kitchen' });
-  await bob.add({ id: 1, name: 'Cactus' }, { id: 2, name: 'Bonsai', tag: 'desk' });
-  for (const picture of PICTURES.filter(({ name }) => name !== 'instance'))
-    await take(browser, service.url, token, picture);
+  await alice.add({ id: 3, name: 'Thai basil', tag: 'kitchen' });
+  await alice.add({ id: 10, name: 'Mint', tag: 'kitchen' });
+  await bob.add({ id: 1, name: 'Cactus' });
+  await bob.add({ id: 2, name: 'Bonsai', tag: 'desk' });
+  for (const picture of PICTURES.filter(({ name }) => name !== 'instance')) await take(browser, token, picture);
   const stop = new AbortController();
   const busy = bustle(bob, stop.signal);
-  await take(browser, service.url, token, PICTURES.find(({ name }) => name === 'instance')!);
+  await take(browser, token, PICTURES.find(({ name }) => name === 'instance')!);
   stop.abort();
   await busy;
 } finally {
