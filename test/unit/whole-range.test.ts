@@ -37,21 +37,27 @@ test.each([
   expect(await read(wholeRange(store, after, to))).toEqual(expected);
 });
 
+/** A store with three events, of which the content of the last was changed. */
+const changed: Pick<Store, 'read'> = {
+  async *read(after) {
+    const commitment = new Uint8Array(32);
+    const events = [{ position: 1 }, { position: 2 }, { position: 3, content: commitment, commitment }];
+    yield events.slice(after) as LoggedEvent[];
+  },
+};
+
 test('a range with a content that was changed has all events before it', async () => {
-  const commitment = new Uint8Array(32);
-  const store: Pick<Store, 'read'> = {
-    async *read() {
-      yield [1, 2, 3].map(
-        (position) => ({ position, ...(position === 3 && { content: commitment, commitment }) }) as LoggedEvent,
-      );
-    },
-  };
-  expect(await read(intactRange(store, 0))).toEqual({ positions: [1, 2], missing: 3 });
+  expect(await read(intactRange(changed, 0))).toEqual({ positions: [1, 2], missing: 3 });
 });
 
-test('publication goes on up to a lost event, and reads nothing after it', async () => {
-  const store = storeOf(1, 2, 4, 5);
+test.each([
+  ['a lost event', storeOf(1, 2, 4, 5)],
+  ['an event whose content was changed', changed],
+])('publication goes on up to %s, and reads nothing after it', async (_, store) => {
   expect(await nextEvents(store, 0)).toMatchObject([{ position: 1 }, { position: 2 }]);
   await expect(nextEvents(store, 2)).rejects.toMatchObject({ name: 'BrokenChainError', position: 3 });
-  expect(await nextEvents(store, 5)).toEqual([]);
+});
+
+test('publication has nothing to do at the end of the log', async () => {
+  expect(await nextEvents(storeOf(1, 2), 2)).toEqual([]);
 });

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { attributesOf, Collector, caller, type ExportedSpan, traceparent } from '../../support/collector.ts';
+import { command } from '../../support/command.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { Instances } from '../../support/instances.ts';
+import { PROTOCOLS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { readSources } from '../../support/source.ts';
 
@@ -88,6 +90,28 @@ test('Connect and gRPC take part as well', async () => {
     'rpc.method': CREATE,
     'rpc.status_code': 'OK',
   });
+});
+
+test('an event of any protocol has the context that others may continue; what nobody traces has none', async () => {
+  const owner = 'traced';
+  const authorization = `Bearer ${await service.token(owner)}`;
+  const callers = PROTOCOLS.map(caller);
+  for (const flags of ['01', '00'])
+    for (const [index, { client }] of PROTOCOLS.entries()) {
+      const headers = { traceparent: traceparent(callers[index]!, flags), tracestate: 'vendor=text-of-the-caller' };
+      await client(service, authorization, headers)[flags === '01' ? 'create' : 'delete'](BigInt(index), 'Fern');
+    }
+  const spans = await Promise.all(callers.map(({ traceId }) => collector.trace(traceId, 2)));
+  const { stdout } = await command(['audit', 'export', '--owner', owner], { DATA_DIR: service.dataDirectory });
+  expect(stdout).not.toContain('text-of-the-caller');
+  const contexts = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).traceparent);
+  expect(contexts).toEqual([
+    ...spans.map((trace) => traceparent(find(trace, INTERNAL))),
+    ...PROTOCOLS.map(() => undefined),
+  ]);
 });
 
 test.runIf(HAS_MONGODB)('a forwarded command goes on at the writer', async () => {

@@ -7,9 +7,7 @@ import { mismatches } from './mismatches.ts';
 import { publishing } from './publishing.ts';
 import { secureListener, security } from './security.ts';
 import { service } from './service.ts';
-import { thread } from './thread.ts';
 import { topicCheck } from './topic-check.ts';
-import { traces } from './traces.ts';
 
 const classPath = await findKafka();
 
@@ -25,9 +23,7 @@ else {
 
   describe.concurrent('publishing', () => publishing(bench));
   describe.concurrent('a topic that is not what it was', () => mismatches(bench));
-  describe.concurrent('a publisher', () => thread(bench));
   describe.concurrent('the service', () => service(bench));
-  describe.concurrent('a trace', () => traces(bench));
   describe.concurrent('the audit of a topic', () => topicCheck(bench));
   describe.concurrent('an erasure', () => erasure(bench));
   describe.concurrent('plantstore doctor', () => doctor(bench));

@@ -7,36 +7,6 @@ import { eventually, plants } from './series.ts';
 
 const HOUR = 3_600_000;
 
-test('a publisher that loses its lease for a moment, while it cannot publish, tries again', async () => {
-  using directory = dataDirectory();
-  const store = openSqlite(directory.path);
-  let [leases, opens] = [0, 0];
-  const publisher = new Publisher({
-    store: {
-      head: () => store.head(),
-      read: (after, only) => store.read(after, only),
-      // Asked once to begin, and again after the first failure.
-      unfinished: async () => [],
-      erasurePublished: async () => {},
-      lease: async () => ++leases !== 2,
-    },
-    topic: {
-      open: async () => {
-        opens++;
-        throw new Error('no broker');
-      },
-    },
-    onChange: () => {},
-  });
-  await eventually(
-    async () => opens,
-    (times) => times! > 2,
-  );
-  expect(publisher.stats()).toMatchObject({ state: 'degraded', detail: 'no broker' });
-  await publisher.close();
-  await store.close();
-}, 20_000);
-
 describe('a clock that is set', () => {
   afterEach(() => void vi.useRealTimers());
 

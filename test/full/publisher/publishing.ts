@@ -8,7 +8,7 @@ import { added, chain, deleted, TRACEPARENT } from '../../support/events.ts';
 import { verifyLog } from '../../support/fold.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { eventOf, positionsOf, readTopic } from '../../support/kafka-records.ts';
-import { dataDirectory, Instance } from '../../support/publication.ts';
+import { Instance } from '../../support/publication.ts';
 import { plants, sorted, upTo } from './series.ts';
 
 /** What the topic holds, and who may publish to it. */
@@ -100,39 +100,6 @@ export function publishing(bench: KafkaBench): void {
       expect(sorted(positionsOf(records))).toEqual(upTo(600));
       expect(Buffer.byteLength(records[0]!.value)).toBeGreaterThan(12_000);
     }));
-
-  test('is filled from position 1 on when publication begins on a log that has events', async () => {
-    using directory = dataDirectory();
-    const settings = bench.newTopic();
-    const unpublished = { ...settings, brokers: ['127.0.0.1:1'] };
-    {
-      await using before = await Instance.start(directory.path, unpublished);
-      await before.append(...plants(0, 1_200));
-    }
-    await using instance = await Instance.start(directory.path, settings);
-    await instance.caughtUp();
-    expect(sorted(positionsOf(await readTopic(kafka, settings.topic)))).toEqual(upTo(1_200));
-  });
-
-  test('is published to by one instance at a time; the others stand by and go on where it ends', async () => {
-    using directory = dataDirectory();
-    const settings = bench.newTopic();
-    const instances = await Promise.all([1, 2, 3].map(() => Instance.start(directory.path, settings)));
-    for (let round = 0; instances.length > 0; round++) {
-      await instances[0]!.append(...plants(round * 50, 50));
-      const leader = await Promise.race(
-        instances.map(async (instance) => {
-          await instance.until(({ published }) => published === (round + 1) * 50);
-          return instance;
-        }),
-      );
-      const others = instances.filter((instance) => instance !== leader);
-      for (const other of others) await other.until(({ state }) => state === 'standby');
-      await leader[Symbol.asyncDispose]();
-      instances.splice(instances.indexOf(leader), 1);
-    }
-    expect(sorted(positionsOf(await readTopic(kafka, settings.topic)))).toEqual(upTo(150));
-  });
 
   test('takes nothing more from a publisher that another has replaced, whatever it believes', async () => {
     const settings = bench.newTopic();

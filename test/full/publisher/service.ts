@@ -48,7 +48,9 @@ export function service(bench: KafkaBench): void {
     const environment = { KAFKA_BROKERS: kafka.brokers.join(), KAFKA_TOPIC: topic, KAFKA_PARTITIONS: '1' };
     await using publishing = await startService(environment);
     await addTen(publishing);
-    while (positionsOf((await readTopic(kafka, topic).catch(() => undefined)) ?? []).length < 10) await sleep(100);
+    await publishing.logged(({ msg }) => msg === 'events are published');
+    // The thread tells how far it is once a second.
+    await expect.poll(() => publishing.metric('plantstore_publisher_lag_events')).toBe(0);
     expect(positionsOf(await readTopic(kafka, topic))).toEqual(upTo(10));
     expect(await kafkaOf(publishing)).toMatchObject({
       status: 200,
