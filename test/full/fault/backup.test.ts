@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -177,18 +177,4 @@ test('a backup in the place of a database whose service was killed is not opened
   }
   expect(await shell(restoreFile, environment)).toMatchObject({ code: 0, stderr: '' });
   await expectRestored({ DATA_DIR: data }, { sure: 1, most: 1 });
-});
-
-test('a copy of the folder of a service that has stopped is a backup', async () => {
-  const data = join(root, 'data');
-  const first = await startService({ DATA_DIR: data });
-  const { added } = await addDuring(
-    client(first.url, await first.token('alice')),
-    0,
-    new Promise((resolve) => setTimeout(resolve, 200)),
-  );
-  expect(await first.stop()).toBe(0);
-  cpSync(data, join(root, 'restored'), { recursive: true });
-  expect(await plantstore(['audit', 'verify'], { DATA_DIR: join(root, 'restored') })).toMatchObject({ code: 0 });
-  await expectRestored({ DATA_DIR: join(root, 'restored') }, { sure: added, most: added });
 });

@@ -1,10 +1,7 @@
-import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http2';
-import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { createClient } from '@connectrpc/connect';
-import { type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
+import { type ClientReadableStream, status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -16,7 +13,7 @@ import { type Service, startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const PLANTS = count(100_000, 1_000_000);
+const PLANTS = 20_000;
 /** More than may be open at once. */
 const CANCELLED_STREAMS = count(150, 1_000);
 
@@ -48,12 +45,6 @@ afterEach(async () => {
   expect(await unary(bob, 'listPlants', {}, bearer(bobs))).toMatchObject({ plants: [{ name: "Bob's" }] });
 });
 
-const codeOf = (call: Promise<unknown>): Promise<number> =>
-  call.then(
-    () => status.OK,
-    (error: ServiceError) => error.code,
-  );
-
 /** Plants in a whole stream. */
 async function streamed(): Promise<number> {
   let plants = 0;
@@ -64,25 +55,6 @@ async function streamed(): Promise<number> {
   expect(await endOf(stream)).toBeUndefined();
   return plants;
 }
-
-test('a deadline of a millisecond: what was acknowledged is there, the rest is there or not, and nothing else', async () => {
-  const carol = bearer(await service.token('carol'));
-  const ids = Array.from({ length: 500 }, (_, id) => BigInt(id));
-  const codes = await Promise.all(
-    ids.map((id) =>
-      codeOf(unary(alice, 'createPlant', { plant: { id, name: String(id) } }, carol, { deadline: Date.now() + 1 })),
-    ),
-  );
-  expect(codes).toContain(status.DEADLINE_EXCEEDED);
-  expect(codes.filter((code) => code !== status.OK && code !== status.DEADLINE_EXCEEDED)).toEqual([]);
-  const { plants } = await unary<{ plants: { name: string }[] }>(alice, 'listPlants', {}, carol);
-  const there = new Set(plants.map(({ name }) => name));
-  expect(ids.filter((id, index) => codes[index] === status.OK && !there.has(String(id)))).toEqual([]);
-  for (const id of ids) {
-    const code = await codeOf(unary(alice, 'deletePlant', { id }, carol));
-    expect(code).toBe(there.has(String(id)) ? status.OK : status.NOT_FOUND);
-  }
-});
 
 test.each(TRANSPORTS)('streams cancelled in the middle over $name let go of what they read from', async ({ open }) => {
   const plants = createClient(PlantStoreService, open(service));
@@ -97,27 +69,6 @@ test.each(TRANSPORTS)('streams cancelled in the middle over $name let go of what
   }
   expect(await streamed()).toBe(PLANTS);
 });
-
-test('a client that stops to read is held a message, not a list', async () => {
-  const before = service.residentMemory;
-  const stalled = Array.from({ length: 32 }, () => {
-    const stream: ClientReadableStream<unknown> = grpcClient(service.grpcUrl).streamPlants!({}, bearer(token));
-    stream.on('error', () => {}).pause();
-    return stream;
-  });
-  await Promise.all(stalled.map((stream) => once(stream, 'readable')));
-  await sleep(500);
-  expect(service.residentMemory - before).toBeLessThan(150);
-  for (const stream of stalled) stream.cancel();
-});
-
-test('calls at once beyond all places are all answered', async () => {
-  const calls = Array.from({ length: count(3_000, 10_000) }, () =>
-    codeOf(unary(alice, 'listPlants', { limit: 1 }, bearer(token))),
-  );
-  const codes = await Promise.all(calls);
-  expect(codes.filter((code) => code !== status.OK)).toEqual([]);
-}, 120_000);
 
 describe('calls that are written wrongly', () => {
   const LIST = Buffer.from([0x08, 0x01]);
@@ -157,21 +108,6 @@ describe('calls that are written wrongly', () => {
     session.destroy();
   });
 
-  test('too much metadata', async () => {
-    for (const [entries, size] of [
-      [1, 70_000],
-      [2_000, 10],
-    ] as const) {
-      const session = rawSession(service.grpcUrl);
-      const metadata = Object.fromEntries(
-        Array.from({ length: entries }, (_, index) => [`fern-${index}`, 'x'.repeat(size)]),
-      );
-      const { status: code } = await rawCall(session, { authorization: `Bearer ${token}`, ...metadata }, frame(LIST));
-      expect(code).not.toBe(status.OK);
-      session.destroy();
-    }
-  });
-
   test('16 KiB of metadata are served, and more are refused before anything is made of them', async () => {
     const session = rawSession(service.grpcUrl);
     const call = (size: number) =>
@@ -180,21 +116,4 @@ describe('calls that are written wrongly', () => {
     expect((await call(4_100)).status).toBe(status.RESOURCE_EXHAUSTED);
     session.destroy();
   });
-});
-
-test.each([
-  ['HTTP/1.1', 'GET / HTTP/1.1\r\nHost: plants\r\n\r\n'],
-  ['TLS', Buffer.from('16030100c4010000c00303', 'hex')],
-  ['noise', Buffer.from(Array.from({ length: 10_000 }, (_, index) => (index * 7919) % 251))],
-  ['the preface, then noise', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'fern'.repeat(5_000)}`],
-  [
-    'a frame of 16 MiB',
-    Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from('ffffff040000000000', 'hex')]),
-  ],
-])('bytes that are no gRPC close their connection: %s', async (_, bytes) => {
-  const [host, port] = service.grpcUrl.split(':');
-  const socket = connect(Number(port), host);
-  socket.on('error', () => {}).resume();
-  socket.end(bytes);
-  await once(socket, 'close');
 });

@@ -8,7 +8,9 @@ import { openMongo } from '../../../src/log/mongo/store.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
+import { command } from '../../support/command.ts';
 import { fold, readLog, verifyLog } from '../../support/fold.ts';
+import { freePort } from '../../support/free-port.ts';
 import { client, expectError, type Reply, type RequestParts, type Send } from '../../support/http.ts';
 import { fetches, ReplicaSet } from '../../support/replica-set.ts';
 import { plantstore } from '../../support/run.ts';
@@ -18,11 +20,19 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const CLIENTS = 8;
 
+const NO_ANSWER: Reply = { status: 0, headers: {}, text: '' };
+
+/** The client of a service that may be away: then it gets NO_ANSWER, a moment later. */
+const patient =
+  (send: Send): Send =>
+  (...request) =>
+    send(...request).catch(() => sleep(20, NO_ANSWER));
+
 /** What callers saw of adds and lists while something happened to the store. */
 class Load {
   /** Names of the plants whose adds were acknowledged. */
   readonly acknowledged = new Set<string>();
-  /** Names of the plants whose adds were answered with 503. */
+  /** Names of the plants whose adds were answered with 503, or not at all. */
   readonly refused = new Set<string>();
   /** Answers by method and status. */
   readonly answers = new Map<string, number>();
@@ -40,10 +50,10 @@ class Load {
     this.#clients = Promise.all(Array.from({ length: CLIENTS }, (_, client) => this.#client(client % 2 === 0)));
   }
 
-  /** Resolves when so many more adds were acknowledged. */
+  /** Resolves when so many more adds were acknowledged. Rejects when an answer was none that there may be. */
   async goesOn(more: number): Promise<void> {
     const enough = this.acknowledged.size + more;
-    while (this.acknowledged.size < enough) await sleep(20);
+    while (this.acknowledged.size < enough) await Promise.race([sleep(20), this.#clients]);
   }
 
   /** Ends it, and tells what callers saw. */
@@ -74,7 +84,7 @@ class Load {
     this.longest = Math.max(this.longest, performance.now() - start);
     const seen = `${method} ${reply.status}`;
     this.answers.set(seen, (this.answers.get(seen) ?? 0) + 1);
-    if (reply.status !== 200) {
+    if (reply.status !== 200 && reply !== NO_ANSWER) {
       expectError(reply, 503, 14);
       this.reasons.add(reply.headers['plantstore-reason']);
       expect(reply.headers['retry-after']).toMatch(/^\d+$/);
@@ -139,6 +149,27 @@ test.skipIf(process.platform !== 'linux')(
     await store.close();
   },
 );
+
+test('SQLite under a service that is killed again and again: nothing acknowledged is lost, and nothing invented', {
+  timeout: count(300_000, 1_800_000),
+}, async () => {
+  const environment = { DATA_DIR: temporaryDirectory(onTestFinished), PORT: `${await freePort()}` };
+  let service = await startService(environment);
+  const load = new Load(patient(client(service.url, await service.token('alice'))));
+  for (let round = 0; round < count(5, 100); round++) {
+    await load.goesOn(20);
+    await sleep(Math.random() * 170);
+    await service.kill();
+    expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+    service = await startService(environment);
+  }
+  await load.goesOn(20);
+  await load.end('killed');
+  const store = openSqlite(environment.DATA_DIR, { readOnly: true });
+  await expectNothingLost(store, service, load);
+  await store.close();
+  await service.stop();
+});
 
 const frozen = async ({ members: [mongod] }: ReplicaSet) => {
   mongod!.signal('SIGSTOP');

@@ -73,18 +73,6 @@ describe('REST closes the connection of a client that', () => {
   });
 });
 
-test('gRPC ends the call of a client that sends half a message, and no other of its connection', async () => {
-  const { session, stream } = begin('/CreatePlant');
-  stream.write(frame(Buffer.from([1]), { length: 100 }));
-  const [headers] = await once(stream, 'response');
-  expect(headers).toMatchObject({ ':status': 200, 'grpc-status': '4' });
-  if (!stream.closed) await once(stream.resume(), 'close');
-  expect(await rawCall(session, { authorization: `Bearer ${token}` }, frame(Buffer.alloc(0)))).toMatchObject({
-    status: 0,
-  });
-  session.destroy();
-});
-
 test.each([
   ['a stream', '/StreamPlants', Buffer.alloc(0)],
   ['an answer', '/ListPlants', Buffer.from([0x08, 0x64])],
