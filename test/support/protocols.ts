@@ -116,6 +116,10 @@ export function callErrorOf(thrown: unknown): CallError {
   return new CallError(error.rawMessage, error.code, info?.reason, bad?.fieldViolations[0]?.field);
 }
 
+/** The reason for which a call of a Connect client fails. Rejects when it does not. */
+export const reasonOf = async (call: Promise<unknown>): Promise<string | undefined> =>
+  callErrorOf(await failure(call)).reason;
+
 function restClient(url: string, headers: Headers): PlantsClient {
   const send = httpClient(url);
   const call = async (method: string, path: string, body?: string): Promise<Reply> => {

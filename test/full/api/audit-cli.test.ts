@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
@@ -235,18 +235,14 @@ describe('travel', () => {
       env: { PATH: process.env.PATH, DATA_DIR: data },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    let seen = '';
-    child.stdout.on('data', (chunk) => {
-      seen += chunk;
-    });
-    for (let id = 20n; id < 23n; id++) {
-      while (seen.split('\n').length <= events.length) await sleep(10);
-      events.push(...(await fill(added('alice', id))));
-    }
-    while (seen.split('\n').length <= events.length) await sleep(10);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const follow = async (appended: readonly LoggedEvent[]) => {
+      for (const event of appended) expect(`${(await lines.next()).value}\n`).toBe(linesOf([event]));
+    };
+    await follow(events);
+    for (let id = 20n; id < 23n; id++) await follow(await fill(added('alice', id)));
     child.kill();
-    await once(child, 'close');
-    expect(seen).toBe(linesOf(events));
+    expect(await lines.next()).toMatchObject({ done: true });
   });
 });
 

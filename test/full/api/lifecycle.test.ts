@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials, makeClientConstructor } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { expect, onTestFinished, test } from 'vitest';
@@ -26,15 +25,6 @@ async function beginPost(service: Service): Promise<ClientRequest> {
   post.flushHeaders();
   await once(post, 'continue');
   return post;
-}
-
-/** Asks until the answer is as it should be; the test's time limit is the limit. */
-async function until<T>(ask: () => Promise<T>, isRight: (answer: T) => boolean): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (isRight(answer)) return answer;
-    await sleep(10);
-  }
 }
 
 interface Readyz {
@@ -75,20 +65,12 @@ test('with an issuer there is no welcome, nothing but JSON lines; one that is do
     JWT_AUDIENCE: 'plants',
     NODE_ENV: 'production',
   });
-  await until(
-    async () => service.logs,
-    (lines) => lines.some(({ msg, protocol }) => msg === 'listening' && protocol === 'rest'),
-  );
-  const { dependencies } = await until(
-    () => readiness(service),
-    (answer) => answer.dependencies[0]?.ready === true,
-  );
-  expect(dependencies).toContainEqual({
-    name: 'issuer',
-    ready: false,
-    detail: expect.stringMatching(/./),
-    since: expect.any(String),
-  });
+  await service.logged(({ msg, protocol }) => msg === 'listening' && protocol === 'rest');
+  const issuer = { name: 'issuer', ready: false, detail: expect.stringMatching(/./), since: expect.any(String) };
+  const store = expect.objectContaining({ name: 'store', ready: true });
+  await expect
+    .poll(async () => (await readiness(service)).dependencies)
+    .toEqual(expect.arrayContaining([issuer, store]));
   expect(service.output).toBe('');
 });
 
@@ -98,14 +80,8 @@ test('SIGTERM: unready, nothing new, what is in flight ends and is kept, what ne
   const [post, endless] = [await beginPost(service), await beginPost(service)];
   const broken = once(endless, 'error');
   const exit = service.stop();
-  await until(
-    () => readiness(service),
-    ({ status }) => status === 'draining',
-  );
-  await until(
-    () => fetch(service.url).catch((error) => error.cause?.code),
-    (answer) => answer === 'ECONNREFUSED',
-  );
+  await expect.poll(async () => (await readiness(service)).status).toBe('draining');
+  await expect.poll(() => fetch(service.url).catch((error) => error.cause?.code)).toBe('ECONNREFUSED');
   post.end(BODY);
   const [response]: IncomingMessage[] = (await once(post, 'response')) as [IncomingMessage];
   expect([response!.statusCode, await text(response!)]).toEqual([200, '{"name":"Fern"}']);
@@ -133,10 +109,7 @@ test('while it drains it is unready and serves, on new connections and on those 
   expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
 
   const exit = service.stop();
-  await until(
-    () => readiness(service),
-    ({ status }) => status === 'draining',
-  );
+  await expect.poll(async () => (await readiness(service)).status).toBe('draining');
   for (let request = 0; request < 3; request++)
     expect(await get()).toMatchObject({ statusCode: 200, headers: { connection: 'close' } });
   expect(await unary(health, 'check', {})).toEqual({ status: 'NOT_SERVING' });

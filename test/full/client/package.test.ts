@@ -19,7 +19,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readmeWithReference } from '../../../scripts/client-reference.ts';
 import { run } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
-import { readSources } from '../../support/source.ts';
 
 /** A folder in which the service's package is installed, but for its dependencies. */
 let folder: string;
@@ -180,13 +179,4 @@ test.skipIf(CHROMIUM === undefined)('the packed client runs in a browser, on a p
     server.close();
     server.closeAllConnections();
   }
-});
-
-test('it imports nothing but itself', () => {
-  const imported = readSources(['client']).flatMap(({ parsed: { module } }) => [
-    ...module.staticImports.map((found) => found.moduleRequest.value),
-    ...module.dynamicImports,
-  ]);
-  expect(imported.length).toBeGreaterThan(5);
-  expect(imported.filter((specifier) => typeof specifier !== 'string' || !specifier.startsWith('./'))).toEqual([]);
 });

@@ -1,14 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
 import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
 import { findPython } from '../../support/python.ts';
 import { run } from '../../support/run.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** With the JSON schemas of Kubernetes and of Docker Compose. */
 const python = await findPython(['kubernetes-validate==1.37.0', 'check-jsonschema==0.39.0']);
@@ -22,28 +20,13 @@ const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
 /** Applied by name, when it is needed. */
 const OPTIONAL = [SERVICE_MONITOR, 'deploy/kubernetes/upgrade.yaml'];
 
-const folder = temporaryDirectory(afterAll);
-
-/** A copy of a file with something replaced. */
-function changed(path: string, from: string, to: string): string {
-  const text = readFileSync(path, 'utf8');
-  expect(text).toContain(from);
-  const copy = join(folder, basename(path));
-  writeFileSync(copy, text.replace(from, to));
-  return copy;
-}
-
 const validate = (...files: string[]) =>
   run(python!, ['-m', 'kubernetes_validate', '--strict', '--quiet', ...files], { PATH: process.env.PATH! });
 
 describe.skipIf(python === undefined)("Docker Compose's schema", () => {
-  const check = (path: string) =>
-    run(python!, ['-m', 'check_jsonschema', '--builtin-schema', 'vendor.compose-spec', path]);
-
-  test('takes the compose file, and refuses a mistake', async () => {
-    expect(await check(COMPOSE)).toMatchObject({ code: 0 });
-    const { code, stdout } = await check(changed(COMPOSE, 'mem_limit:', 'memory_limit:'));
-    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("'memory_limit' was unexpected") });
+  test('takes the compose file', async () => {
+    const check = ['-m', 'check_jsonschema', '--builtin-schema', 'vendor.compose-spec', COMPOSE];
+    expect(await run(python!, check)).toMatchObject({ code: 0 });
   });
 });
 
@@ -58,14 +41,6 @@ describe.skipIf(python === undefined)("Kubernetes' schemas", () => {
     const core = MANIFESTS.filter((path) => path !== SERVICE_MONITOR);
     const { code, stdout, stderr } = await validate(...core);
     expect(code, stdout + stderr).toBe(0);
-  });
-
-  test.each([
-    ['readinessProbe:', 'readynessProbe:'],
-    ['replicas: 3', 'replicas: "3"'],
-    ['  selector:\n', '  selection:\n'],
-  ])('refuse a mistake: %s', async (from, to) => {
-    expect((await validate(changed('deploy/kubernetes/statefulset.yaml', from, to))).code).not.toBe(0);
   });
 });
 

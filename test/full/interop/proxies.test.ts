@@ -101,20 +101,6 @@ describe.runIf(nginx !== undefined)('nginx', () => {
     expect(await throughProxy(open(proxy))).toEqual(STORY);
   });
 
-  test.each(CLIENTS)('with HTTP/1.1 to the service hands on $what', async ({ open }) => {
-    await using proxy = await start('', (of) => `${pass(of)} proxy_http_version 1.1; proxy_set_header Connection "";`);
-    expect(await throughProxy(open(proxy))).toEqual(STORY);
-  });
-
-  test.each(CLIENTS)(
-    'told not to look at what the answer says, and not to buffer, hands on $what',
-    async ({ open }) => {
-      const ignoring = (of: Service) => `${pass(of)} proxy_ignore_headers X-Accel-Buffering; proxy_buffering off;`;
-      await using proxy = await start('', ignoring);
-      expect(await throughProxy(open(proxy))).toEqual(STORY);
-    },
-  );
-
   test('hands on the event stream over HTTP/2', async () => {
     await using proxy = await start('http2', pass);
     expect(await throughProxy(eventsOverHttp2(proxy))).toEqual(STORY);

@@ -227,18 +227,3 @@ describe.each([
     );
   });
 });
-
-// Other load may make one measurement miss it, so that there are three.
-test.each([
-  ['a quadratic expression', 4_096, (text: string) => /"(?:[^"\\]|\\.)*"/.test(text), shape('\\"')],
-  ['a text that is looked through again for each character', 4_096, reread, shape('a')],
-])('the measurement finds it: %s', { retry: 2 }, async (name, size, read, of) => {
-  await expect(expectLinear(name, size, { read, cpu: ownCpu }, of)).rejects.toThrow('times as much');
-});
-
-function reread(text: string): number {
-  let marks = 0;
-  for (let end = 1; end <= text.length; end++)
-    for (let at = 0; at < end; at++) if (text.charCodeAt(at) === 0x22) marks++;
-  return marks;
-}

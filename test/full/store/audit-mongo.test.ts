@@ -1,5 +1,5 @@
 import { Binary, type Document, Double, Int32, Long, ObjectId, type UpdateFilter } from 'mongodb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { auditContract } from '../../store/audit.ts';
@@ -51,6 +51,14 @@ async function fillPlants(store: Store, count: number): Promise<void> {
   await project(store);
 }
 
+/** A store with the log that is tampered with, until the end of the test. */
+async function openFilled() {
+  const opened = await openMongoStore();
+  onTestFinished(() => opened.cleanup());
+  await fillForTampering(opened.store);
+  return opened;
+}
+
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   auditContract('MongoDB', openMongoStore);
   tamperingContract('MongoDB', openMongoStore);
@@ -58,8 +66,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   laterFieldsContract('MongoDB', openMongoStore);
 
   test('a document that no read by a position or a key meets is found, whatever the type of its _id', async () => {
-    const opened = await openMongoStore();
-    await fillForTampering(opened.store);
+    const opened = await openFilled();
     // More than a read of rows has at once, so that those of other types are in none.
     await fillPlants(opened.store, 1_500);
     expect((await verdictOf(opened.store)).places).toEqual({});
@@ -82,25 +89,21 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       expect((await found('tree', { hash: new Binary(Buffer.alloc(32)), _id })).tree, String(_id)).toBeDefined();
     expect((await verdictOf(opened.store)).places).toEqual({});
     await close();
-    await opened.cleanup();
   });
 
   test.each(['events', 'plants', 'checkpoints', 'tree'])(
     'a database without its collection %s gets a verdict that names it',
     async (name) => {
-      const opened = await openMongoStore();
-      await fillForTampering(opened.store);
+      const opened = await openFilled();
       const { client, close } = await opened.database();
       await client.db().dropCollection(name);
       await close();
       expect((await verdictOf(opened.store)).places.storage).toBe(`gone: ${name}`);
-      await opened.cleanup();
     },
   );
 
   test('nodes of the tree that are of no events go with a repair, whatever the type of their _id', async () => {
-    const opened = await openMongoStore();
-    await fillForTampering(opened.store);
+    const opened = await openFilled();
     await fillPlants(opened.store, 600);
     const { client, close } = await opened.database();
     const tree = client.db().collection<Document & { _id: unknown }>('tree');
@@ -109,12 +112,10 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
     for await (const _ of repairReadModel(opened.store));
     expect((await verdictOf(opened.store)).places).toEqual({});
-    await opened.cleanup();
   });
 
   test('whatever is no document of an event, its place is named', async () => {
-    const opened = await openMongoStore();
-    await fillForTampering(opened.store);
+    const opened = await openFilled();
     const { client, keep, close } = await opened.database();
     await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
     const events = client.db().collection<Document>('events', { promoteLongs: false });
@@ -133,15 +134,13 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     }
     expect((await verdictOf(opened.store)).places).toEqual(before);
     await close();
-    await opened.cleanup();
   });
 
   test.each<[string, unknown, number]>([
     ['a floating-point number', new Double(4.5), 4.5],
     ['an int32', new Int32(13), 13],
   ])('an event invented at a position that is %s is found', async (_, _id, position) => {
-    const opened = await openMongoStore();
-    await fillForTampering(opened.store);
+    const opened = await openFilled();
     const { client, close } = await opened.database();
     const events = client.db().collection<{ _id: unknown }>('events');
     const { _id: __, ...first } = (await events.findOne({ _id: Long.ONE }))!;
@@ -149,14 +148,12 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
     const { places } = await verdictOf(opened.store);
     expect(places).toMatchObject({ positions: position, chain: position });
-    await opened.cleanup();
   });
 
   test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
     'an event invented at position %s is found',
     async (position) => {
-      const opened = await openMongoStore();
-      await fillForTampering(opened.store);
+      const opened = await openFilled();
       const { client, close } = await opened.database();
       const events = client.db().collection<{ _id: Long }>('events');
       const first = await events.findOne({ _id: Long.ONE });
@@ -164,7 +161,6 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       await close();
       const { places } = await verdictOf(opened.store);
       expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
-      await opened.cleanup();
     },
   );
 });

@@ -62,11 +62,8 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
 
   test('a server that is no replica set is refused for good', async () => {
     const mongod = await Mongod.start(await findMongod());
-    try {
-      expect(await refusal(`mongodb://${mongod.address}/`)).toMatch(/not a replica set: start mongod with --replSet/);
-    } finally {
-      await mongod.remove();
-    }
+    onTestFinished(() => mongod.remove());
+    expect(await refusal(`mongodb://${mongod.address}/`)).toMatch(/not a replica set: start mongod with --replSet/);
   });
 
   test('servers without a journal are refused for good', async ({ skip }) => {
@@ -81,34 +78,21 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
 
   test('a majority that need not have journaled is refused for good', async () => {
     const set = await ReplicaSet.start(1);
-    try {
-      const { config } = (await set.command({ replSetGetConfig: 1 })) as { config: { version: number } };
-      const changed = { ...config, version: config.version + 1, writeConcernMajorityJournalDefault: false };
-      await set.command({ replSetReconfig: changed });
-      expect(await refusal(set.uri('plantstore'))).toMatch(/set writeConcernMajorityJournalDefault to true/);
-    } finally {
-      await set.remove();
-    }
+    onTestFinished(() => set.remove());
+    const { config } = (await set.command({ replSetGetConfig: 1 })) as { config: { version: number } };
+    const changed = { ...config, version: config.version + 1, writeConcernMajorityJournalDefault: false };
+    await set.command({ replSetReconfig: changed });
+    expect(await refusal(set.uri('plantstore'))).toMatch(/set writeConcernMajorityJournalDefault to true/);
   });
 
-  test('what a newer release wrote is refused for good, and left as it is', async () => {
+  test.each([
+    ['a newer release', SCHEMA_VERSION + 1, /schema \d+, which a newer release wrote; this release knows \d+/],
+    ['a version before the first release', 3, /schema 3, from before the first release/],
+  ])('what %s wrote is refused for good, and left as it is', async (_, version, why) => {
     const uri = newDatabase();
     const client = new MongoClient(uri);
-    await client
-      .db()
-      .collection<{ _id: string; version: number }>('meta')
-      .insertOne({ _id: 'schema', version: SCHEMA_VERSION + 1 });
-    expect(await refusal(uri)).toMatch(/schema \d+, which a newer release wrote; this release knows \d+/);
-    expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
-    await client.close();
-    await dropDatabase(uri);
-  });
-
-  test('what was written before the first release is refused for good, and left as it is', async () => {
-    const uri = newDatabase();
-    const client = new MongoClient(uri);
-    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
-    expect(await refusal(uri)).toMatch(/schema 3, from before the first release/);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version });
+    expect(await refusal(uri)).toMatch(why);
     expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
     await client.close();
     await dropDatabase(uri);
@@ -117,18 +101,15 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
     const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
     const uri = `mongodb://${mongod.address}/?replicaSet=later`;
-    try {
-      const error = await openMongo(uri).catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(Error);
-      expect(error).not.toBeInstanceOf(UnsuitableDatabaseError);
-      expect(String(error)).toContain('is in no replica set yet: run rs.initiate() on it');
-      await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
-      const store = await openMongo(uri);
-      expect(await store.head()).toEqual(EMPTY_HEAD);
-      await store.close();
-    } finally {
-      await mongod.remove();
-    }
+    onTestFinished(() => mongod.remove());
+    const error = await openMongo(uri).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(UnsuitableDatabaseError);
+    expect(String(error)).toContain('is in no replica set yet: run rs.initiate() on it');
+    await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
+    const store = await openMongo(uri);
+    expect(await store.head()).toEqual(EMPTY_HEAD);
+    await store.close();
   });
 
   test('servers of another replica set are told by the name that they do not have', async () => {
@@ -162,17 +143,14 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
 
   test('the database is the one that the URI names, or plantstore', async () => {
     const set = await ReplicaSet.start(1);
-    try {
-      for (const [named, name] of [
-        ['my%2Dplants', 'my-plants'],
-        ['', 'plantstore'],
-      ] as const) {
-        await (await openMongo(set.uri(named))).close();
-        const { databases } = (await set.command({ listDatabases: 1 })) as { databases: { name: string }[] };
-        expect(databases.map((database) => database.name)).toContain(name);
-      }
-    } finally {
-      await set.remove();
+    onTestFinished(() => set.remove());
+    for (const [named, name] of [
+      ['my%2Dplants', 'my-plants'],
+      ['', 'plantstore'],
+    ] as const) {
+      await (await openMongo(set.uri(named))).close();
+      const { databases } = (await set.command({ listDatabases: 1 })) as { databases: { name: string }[] };
+      expect(databases.map((database) => database.name)).toContain(name);
     }
   });
 
@@ -181,83 +159,77 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     const keyFile = join(directory, 'key');
     writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
     const set = await ReplicaSet.start(1, '--keyFile', keyFile);
-    try {
-      const [password, admin] = [randomUUID(), randomUUID()];
-      await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
-      const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
-      const onPlantstore = new MongoClient(asAdmin);
-      await onPlantstore.db('plantstore').command({ createRole: 'half', privileges: [resource('meta')], roles: [] });
-      await onPlantstore.db('plantstore').command({ createUser: 'half', pwd: password, roles: ['half'] });
-      const without = [resource('events'), ...ROLE.privileges.slice(1)];
-      await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
-      await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
-      await onPlantstore.db('plantstore').command({ ...AUDITOR, roles: [] });
-      await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['auditor'] });
-      const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
-      const told = async (user: string, args = ['audit', 'head'], at = set.uri('plantstore')) => {
-        const { code, stderr } = await command(args, { MONGODB_URI: at.replace('//', `//${user}`) });
-        return [code, stderr];
-      };
-      const wrongUser = expect.stringMatching(/^plantstore: MongoDB refuses the user of MONGODB_URI: correct its name/);
-      expect(await told('service:wrong@')).toEqual([1, wrongUser]);
-      expect(await told(`admin:${admin}@`)).toEqual([1, wrongUser]);
-      expect(await told('')).toEqual([
-        1,
-        expect.stringContaining('MongoDB asks for a user: put USER:PASSWORD@ before'),
-      ]);
-      const may = (what: string) =>
-        `plantstore: the user of MONGODB_URI may not run ${what}: give it the role of docs/`;
-      expect(
-        await told(`service:${password}@`, ['audit', 'head'], `${set.uri('other')}&authSource=plantstore`),
-      ).toEqual([1, expect.stringContaining(may('find on meta'))]);
-      await expect(openMongo(uri)).rejects.toThrow(/may not run createIndexes on events: give it the role of docs/);
-      await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
-      await onPlantstore.close();
-      const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
-      await append(one, added('alice', 1n));
-      expect(await one.lease('projector', 'one', 1)).toBe(true);
-      while (!(await two.lease('projector', 'two', 60_000)));
-      expect(await project(two)).toBe(1);
-      expect((await readModel(one, 'alice')).rows).toHaveLength(1);
-      await two.lease('projector', 'two', 0);
-      for await (const _ of repairReadModel(one));
-      expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
-      await expect(one.mayErase()).rejects.toThrow(/may not update `events`: run plantstore erase with/);
-      expect(await one.unfinished()).toEqual([]);
-      await one.close();
-      await two.close();
-      const refused = await command(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
-      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
-      const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
-      expect(await readLog(reader)).toHaveLength(1);
-      expect((await reader.head()).position).toBe(1);
-      expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
-      await expect(append(reader, added('alice', 2n))).rejects.toThrow(RefusedAppendError);
-      expect(await told(`auditor:${password}@`, ['audit', 'verify'])).toEqual([0, '']);
-      expect(await told(`auditor:${password}@`, ['audit', 'rebuild'])).toEqual([
-        1,
-        expect.stringContaining(may('update on meta')),
-      ]);
-      expect(await told(`half:${password}@`, ['audit', 'history', '--owner', 'alice', '--id', '1'])).toEqual([
-        1,
-        expect.not.stringContaining('alice'),
-      ]);
-      expect(await told(`half:${password}@`)).toEqual([1, expect.stringContaining(may('find on events'))]);
-      await reader.close();
-      const asService = new MongoClient(uri);
-      const events = asService.db('plantstore').collection('events');
-      await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);
-      await expect(events.deleteMany({})).rejects.toThrow(/not authorized/);
-      await asService.close();
-      const byAdmin = {
-        MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
-      };
-      expect(await command(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/^\{"position":2,"events":1,"subjectKey":"[0-9a-f]{32}"\}\n$/),
-      });
-    } finally {
-      await set.remove();
-    }
+    onTestFinished(() => set.remove());
+    const [password, admin] = [randomUUID(), randomUUID()];
+    await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
+    const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
+    const onPlantstore = new MongoClient(asAdmin);
+    await onPlantstore.db('plantstore').command({ createRole: 'half', privileges: [resource('meta')], roles: [] });
+    await onPlantstore.db('plantstore').command({ createUser: 'half', pwd: password, roles: ['half'] });
+    const without = [resource('events'), ...ROLE.privileges.slice(1)];
+    await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
+    await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+    await onPlantstore.db('plantstore').command({ ...AUDITOR, roles: [] });
+    await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['auditor'] });
+    const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+    const told = async (user: string, args = ['audit', 'head'], at = set.uri('plantstore')) => {
+      const { code, stderr } = await command(args, { MONGODB_URI: at.replace('//', `//${user}`) });
+      return [code, stderr];
+    };
+    const wrongUser = expect.stringMatching(/^plantstore: MongoDB refuses the user of MONGODB_URI: correct its name/);
+    expect(await told('service:wrong@')).toEqual([1, wrongUser]);
+    expect(await told(`admin:${admin}@`)).toEqual([1, wrongUser]);
+    expect(await told('')).toEqual([1, expect.stringContaining('MongoDB asks for a user: put USER:PASSWORD@ before')]);
+    const may = (what: string) => `plantstore: the user of MONGODB_URI may not run ${what}: give it the role of docs/`;
+    expect(await told(`service:${password}@`, ['audit', 'head'], `${set.uri('other')}&authSource=plantstore`)).toEqual([
+      1,
+      expect.stringContaining(may('find on meta')),
+    ]);
+    await expect(openMongo(uri)).rejects.toThrow(/may not run createIndexes on events: give it the role of docs/);
+    await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
+    await onPlantstore.close();
+    const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
+    await append(one, added('alice', 1n));
+    expect(await one.lease('projector', 'one', 1)).toBe(true);
+    while (!(await two.lease('projector', 'two', 60_000)));
+    expect(await project(two)).toBe(1);
+    expect((await readModel(one, 'alice')).rows).toHaveLength(1);
+    await two.lease('projector', 'two', 0);
+    for await (const _ of repairReadModel(one));
+    expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
+    await expect(one.mayErase()).rejects.toThrow(/may not update `events`: run plantstore erase with/);
+    expect(await one.unfinished()).toEqual([]);
+    await one.close();
+    await two.close();
+    const refused = await command(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
+    const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
+    expect(await readLog(reader)).toHaveLength(1);
+    expect((await reader.head()).position).toBe(1);
+    expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
+    await expect(append(reader, added('alice', 2n))).rejects.toThrow(RefusedAppendError);
+    expect(await told(`auditor:${password}@`, ['audit', 'verify'])).toEqual([0, '']);
+    expect(await told(`auditor:${password}@`, ['audit', 'rebuild'])).toEqual([
+      1,
+      expect.stringContaining(may('update on meta')),
+    ]);
+    expect(await told(`half:${password}@`, ['audit', 'history', '--owner', 'alice', '--id', '1'])).toEqual([
+      1,
+      expect.not.stringContaining('alice'),
+    ]);
+    expect(await told(`half:${password}@`)).toEqual([1, expect.stringContaining(may('find on events'))]);
+    await reader.close();
+    const asService = new MongoClient(uri);
+    const events = asService.db('plantstore').collection('events');
+    await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);
+    await expect(events.deleteMany({})).rejects.toThrow(/not authorized/);
+    await asService.close();
+    const byAdmin = {
+      MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
+    };
+    expect(await command(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\{"position":2,"events":1,"subjectKey":"[0-9a-f]{32}"\}\n$/),
+    });
   });
 });
