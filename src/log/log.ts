@@ -203,15 +203,19 @@ export class EventLog {
     return this.#follower.tail.onExtended(listener);
   }
 
-  /** See Tail.onRestarted. */
-  onRestarted(listener: () => void): () => void {
-    return this.#follower.tail.onRestarted(listener);
+  /** See Tail.onRowsOutdated. */
+  onRowsOutdated(listener: () => void): () => void {
+    return this.#follower.tail.onRowsOutdated(listener);
   }
 
-  /** The events after a position. Undefined when memory does not reach back that far, or the log does not reach it. */
+  /**
+   * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far, the
+   * log does not reach it, or the state may be from rows that were repaired since.
+   */
   recent(after: number): readonly LoggedEvent[] | undefined {
-    const { first, head } = this.#follower.tail;
-    return after + 1 < first || after > head.position ? undefined : this.#follower.tail.after(after);
+    const { first, head, outdatedTo } = this.#follower.tail;
+    if (after + 1 < first || after > head.position || after <= outdatedTo) return undefined;
+    return this.#follower.tail.after(after);
   }
 
   /** Counters and size of the list cache. */

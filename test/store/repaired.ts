@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { BrokenReadModelError, type OwnedRow, type PlantRow, type Store } from '../../src/log/store.ts';
 import { eventAt } from '../../src/log/whole-range.ts';
+import type { Step as WatchStep } from '../../src/plants/watch/channel.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { fold, readLog, readModel } from '../support/fold.ts';
+import { ALICE } from '../support/principal.ts';
 import type { Database } from '../support/tampering.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 
@@ -104,6 +108,43 @@ export function repairedContract(name: string, open: OpenDatabase): void {
         expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
       } finally {
         await Promise.all(logs.map((log) => log.close()));
+        await opened.cleanup();
+      }
+    });
+
+    test('a watch that began on wrong rows ends with a repair, and does not go on from them', async () => {
+      const opened = await open();
+      await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removePlant('alice', 3n);
+      await database.close();
+      const log = await openLog(await opened.second(), quiet);
+      const watches = new Watches(log, { maxWatches: 9, maxOwnerWatches: 9 });
+      const ends: string[] = [];
+      const viewer = {
+        unsent: 0,
+        news: () => {},
+        quiet: () => {},
+        ended: ({ reason }: Error & { reason: string }) => ends.push(reason),
+      };
+      const begun = async (after?: number) => {
+        const steps: WatchStep[] = [];
+        for await (const piece of await watches.open(ALICE, viewer).begin(after)) steps.push(...piece);
+        return steps.map((step) => ('plant' in step ? step.plant.id : step.type));
+      };
+      try {
+        expect(await begun()).toEqual([1n, 2n, 'ready']);
+        expect(await begun(3)).toEqual([]);
+        await repair(opened.store);
+        await expect.poll(() => ends).toEqual(['OVERLOADED', 'OVERLOADED']);
+        expect(await begun(3)).toEqual(['reset', 1n, 2n, 3n, 'ready']);
+        await add(log, 4n);
+        expect(await begun(4)).toEqual([]);
+        expect(await begun(3)).toEqual(['reset', 1n, 2n, 3n, 4n, 'ready']);
+      } finally {
+        watches.close(new PlantStoreError('SHUTTING_DOWN', 'over'));
+        await log.close();
         await opened.cleanup();
       }
     });

@@ -7,7 +7,8 @@ import { rowBytes } from '../../src/log/view/listing.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import type { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
-import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import type { WatchedLog } from '../../src/plants/watch/watch.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { GrpcApp } from '../support/grpc.ts';
 import { HttpApp } from '../support/http-app.ts';
@@ -33,7 +34,7 @@ const log = {
   list: async () => ({ plants: endless(), next: undefined, position: 1 }),
   status: { head: 1 },
   onExtended: () => () => {},
-  onRestarted: () => {},
+  onRowsOutdated: () => {},
   changed: new AbortController().signal,
 } as unknown as ConstructorParameters<typeof PlantsService>[0] & WatchedLog;
 const watches = new Watches(log, { maxWatches: 10, maxOwnerWatches: 10 });

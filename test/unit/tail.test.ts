@@ -260,7 +260,7 @@ test('a restart makes every read and every entry void, and tells of what was pas
   const seen: number[] = [];
   let restarts = 0;
   tail.onSeen((events) => seen.push(...events.map(({ position }) => position)));
-  tail.onRestarted(() => restarts++);
+  tail.onRowsOutdated(() => restarts++);
   const ann = { type: 'PlantAdded', owner: 'ann', actor: 'ann', plantId: 1n, name: 'Fern', tag: undefined } as const;
   const first = seal(EMPTY_HEAD, ann, '1', 0);
   const second = seal(headAt(first), { ...ann, plantId: 2n }, '2', 0);

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
 import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
-import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
-import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import { Watch, type WatchedLog } from '../../src/plants/watch/watch.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { added, chain } from '../support/events.ts';
 import { ALICE } from '../support/principal.ts';
 
@@ -13,28 +13,30 @@ const VALID = { until: Number.POSITIVE_INFINITY, holds: true, confirm: async () 
 const VIEWER = { unsent: 0, news: () => {}, quiet: () => {}, ended: () => {} };
 
 const LARGE = '\u0001'.repeat(1024);
-const missed = Array.from(
-  { length: 2_000 },
-  (_, index): LiveStep => ({
-    type: 'added',
-    position: index + 1,
-    plant: { id: BigInt(index), name: LARGE, tag: LARGE },
-  }),
+const missed = chain(
+  EMPTY_HEAD,
+  Array.from({ length: 2_000 }, (_, index) => added('alice', BigInt(index), LARGE, LARGE)),
 );
-const rows = missed.map((step) => (step as Step & { type: 'added' }).plant);
+const rows = missed.map((_, index) => ({ id: BigInt(index), name: LARGE, tag: LARGE }));
 
-const keeper = (of: Partial<WatchKeeper>): WatchKeeper => ({
-  known: missed.length,
-  missed: async () => undefined,
-  state: async () => ({ plants: rows, position: missed.length }) as never,
+/** The most bytes of a step here. */
+const STEP = stepBytes({ type: 'added', position: 1, plant: rows[0]! });
+
+const keeper = (log: object) => ({
+  log: {
+    head: async () => {},
+    status: { head: missed.length },
+    recent: () => undefined,
+    list: async () => ({ plants: rows, position: missed.length }),
+    ...log,
+  } as unknown as WatchedLog,
   delivered: () => {},
   turn: () => turn(),
   left: () => {},
-  ...of,
 });
 
 test.each([
-  ['what a reader missed', keeper({ missed: async () => ({ steps: missed, upTo: missed.length }) }), missed.length],
+  ['what a reader missed', keeper({ recent: () => missed }), missed.length],
   ['the state', keeper({}), rows.length + 2],
 ])('%s comes in pieces, one in a turn of the event loop', async (_, of, count) => {
   const watch = new Watch(of, new Channel('alice'), VALID, VIEWER);
@@ -50,7 +52,7 @@ test.each([
     pieces++;
     steps += piece.length;
     const bytes = piece.reduce((sum, step) => sum + stepBytes(step), 0);
-    expect(bytes).toBeLessThan(PIECE + stepBytes(missed[0]!));
+    expect(bytes).toBeLessThan(PIECE + STEP);
   }
   clearImmediate(immediate);
   expect(steps).toBe(count);
@@ -68,7 +70,7 @@ test('an erasure ends a beginning that is not read yet, so that nothing erased i
       erase = () => listener([{ position: missed.length + 1, erases: { owner: 'alice' } }]);
       return () => {};
     },
-    onRestarted: () => () => {},
+    onRowsOutdated: () => () => {},
     changed: new AbortController().signal,
   } as unknown as WatchedLog;
   const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
@@ -84,20 +86,13 @@ test.each([
   ['and is not in it, is told', 5, [6]],
 ])('an event that comes while the state is being read, %s', async (_, position, told) => {
   const channel = new Channel('alice');
-  let known = 5;
-  const reading = {
-    ...keeper({
-      state: async () => {
-        channel.tell({ position: 6, event: added('alice', 6n) });
-        known = 6;
-        return { plants: [], position } as never;
-      },
-    }),
-    get known() {
-      return known;
-    },
+  const status = { head: 5 };
+  const list = async () => {
+    channel.tell({ position: 6, event: added('alice', 6n) });
+    status.head = 6;
+    return { plants: [], position };
   };
-  const watch = new Watch(reading, channel, VALID, VIEWER);
+  const watch = new Watch(keeper({ list, status }), channel, VALID, VIEWER);
   const beginning: Step[] = [];
   for await (const piece of await watch.begin(undefined)) beginning.push(...piece);
   expect(beginning).toEqual([{ type: 'ready', position }]);
@@ -117,7 +112,7 @@ test('an event that comes right after what a reader missed was read is told', as
       extend = listener;
       return () => {};
     },
-    onRestarted: () => () => {},
+    onRowsOutdated: () => () => {},
     changed: new AbortController().signal,
   } as unknown as WatchedLog;
   const watch = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 }).open({ ...ALICE, validity: VALID }, VIEWER);

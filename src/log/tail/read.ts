@@ -61,7 +61,7 @@ function extended(tail: Tail, signals: readonly (AbortSignal | undefined)[]): Pr
       for (const signal of signals) signal?.removeEventListener('abort', done);
       resolve();
     };
-    const forgets = [tail.onExtended(done), tail.onRestarted(done)];
+    const forgets = [tail.onExtended(done), tail.onRowsOutdated(done)];
     for (const signal of signals) signal?.addEventListener('abort', done);
   });
 }

@@ -32,56 +32,6 @@ export function sizeOf(logged: LoggedEvent): number {
   return kept + Math.ceil(CODE_UNIT * (about + named + inIndex));
 }
 
-/** Events in the order of their positions, without a gap: new ones come in at the end, the oldest go out. */
-class Events {
-  #events: LoggedEvent[] = [];
-  /** Index of the oldest that is in. */
-  #start = 0;
-  #first: number;
-
-  /** `first`: position of the first event to come. */
-  constructor(first: number) {
-    this.#first = first;
-  }
-
-  /** Position of the oldest event, or of the next if there is none. */
-  get first(): number {
-    return this.#first;
-  }
-
-  get length(): number {
-    return this.#events.length - this.#start;
-  }
-
-  push(event: LoggedEvent): void {
-    this.#events.push(event);
-  }
-
-  /** Removes the oldest. There must be one. */
-  shift(): LoggedEvent {
-    const oldest = this.#events[this.#start++]!;
-    this.#first++;
-    // Moving the rest at every event would take time in proportion to the number of events.
-    if (this.#start > this.#events.length / 2) {
-      this.#events = this.#events.slice(this.#start);
-      this.#start = 0;
-    }
-    return oldest;
-  }
-
-  /** The event at a position, if it is in. */
-  at(position: number): LoggedEvent | undefined {
-    const index = position - this.#first;
-    return index < 0 ? undefined : this.#events[this.#start + index];
-  }
-
-  /** At most `limit` events from a position on, which must not be before the first. */
-  from(position: number, limit: number): LoggedEvent[] {
-    const start = this.#start + position - this.#first;
-    return this.#events.slice(start, start + limit);
-  }
-}
-
 type Listener = (events: readonly LoggedEvent[]) => void;
 
 /**
@@ -98,12 +48,17 @@ export class Tail {
   #head: Head;
   #bytes = 0;
   #checkpoint: number;
-  #events: Events;
+  /** Position of the oldest event in memory, or of the next one of the log if there is none. */
+  #first: number;
+  /** The events from #origin to the head. Those before #first are about to go. */
+  #events: LoggedEvent[] = [];
+  #origin: number;
   readonly #recentBytes: number;
   /** Bytes of the events up to the base. */
   #keptBytes = 0;
   /** No event up to here is kept. */
   #erased = 0;
+  #outdatedTo = -1;
   /** The position of the last OwnerErased event in the tail, by owner. */
   readonly #ended = new Map<string, number>();
   readonly #onFault: (error: unknown) => void;
@@ -113,7 +68,6 @@ export class Tail {
   #pins = new Map<number, number>();
   readonly #onExtended = new Set<Listener>();
   readonly #onSeen = new Set<Listener>();
-  readonly #onRestarted = new Set<Listener>();
   readonly #onOutdated = new Set<Listener>();
 
   /**
@@ -123,7 +77,8 @@ export class Tail {
   constructor(head: Head, recentBytes = 0, onFault: (error: unknown) => void = () => {}) {
     this.#onFault = onFault;
     this.#recentBytes = recentBytes;
-    this.#events = new Events(head.position + 1);
+    this.#first = head.position + 1;
+    this.#origin = this.#first;
     this.#base = head.position;
     this.#checkpoint = head.position;
     this.#head = head;
@@ -156,19 +111,25 @@ export class Tail {
 
   /** Events from here on are in memory: those after the base, and some before it. */
   get first(): number {
-    return this.#events.first;
+    return this.#first;
+  }
+
+  /** What was derived from rows as of a position up to here is of no use. -1: all is. */
+  get outdatedTo(): number {
+    return this.#outdatedTo;
   }
 
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
-    return this.#events.at(position);
+    return position < this.#first ? undefined : this.#events[position - this.#origin];
   }
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
   after(position: number, limit = Number.POSITIVE_INFINITY): LoggedEvent[] {
     if (position + 1 < this.first)
       throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.first}`);
-    return this.#events.from(position + 1, limit);
+    const start = position + 1 - this.#origin;
+    return this.#events.slice(start, start + limit);
   }
 
   /** Whether an event of the tail decides what a key is: there is no need of a row. */
@@ -247,17 +208,19 @@ export class Tail {
 
   /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
-    this.#events = new Events(head.position + 1);
+    this.#events = [];
+    this.#first = head.position + 1;
+    this.#origin = this.#first;
     for (const part of [this.#owners, this.#named, this.#ended]) part.clear();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
     this.outdateRows();
-    this.#tell(this.#onRestarted, []);
   }
 
   /** The rows of the read model have changed otherwise than by events: what was read before is of no use. */
   outdateRows(): void {
     this.#pins = new Map();
+    this.#outdatedTo = this.#head.position;
     this.#tell(this.#onOutdated, []);
   }
 
@@ -323,13 +286,18 @@ export class Tail {
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base > this.#base) this.#release(base);
     const isOver = () => this.#keptBytes > this.#recentBytes || this.first <= this.#erased;
-    while (this.first <= this.#base && isOver()) this.#keptBytes -= sizeOf(this.#events.shift());
+    for (; this.#first <= this.#base && isOver(); this.#first++) this.#keptBytes -= sizeOf(this.at(this.#first)!);
+    const gone = this.#first - this.#origin;
+    // Moving the rest at every event would take time in proportion to the number of events.
+    if (gone <= this.#events.length / 2) return;
+    this.#events = this.#events.slice(gone);
+    this.#origin = this.#first;
   }
 
   /** Moves the base. The events up to it are kept for a while, without what was known of their keys. */
   #release(base: number): void {
     const owners = new Set<string>();
-    for (const released of this.#events.from(this.#base + 1, base - this.#base)) {
+    for (const released of this.after(this.#base, base - this.#base)) {
       const size = sizeOf(released);
       this.#bytes -= size;
       this.#keptBytes += size;
@@ -366,11 +334,6 @@ export class Tail {
   /** Like onExtended, and also with the events that are passed over before a restart. */
   onSeen(listener: Listener): () => void {
     return added(this.#onSeen, listener);
-  }
-
-  /** Calls back when the tail was restarted: what was derived from it before is of no use. Returns what stops that. */
-  onRestarted(listener: () => void): () => void {
-    return added(this.#onRestarted, listener);
   }
 
   /** Calls back when what was derived from rows before is of no use, also at a restart. Returns what stops that. */

@@ -184,6 +184,8 @@ export class Projector {
   }
 
   async #look(): Promise<void> {
+    // Also where nobody asks for rows: watches began on some.
+    await this.#follower.lookAtRows();
     const known = this.#follower.tail.checkpoint;
     const checkpoint = await this.#follower.store.checkpoint();
     await this.#follower.reachCheckpoint({ checkpoint, upTo: checkpoint }, known);

@@ -1,6 +1,6 @@
 import type { PlantEvent } from '../../domain/events.ts';
 import { textBytes, withId } from '../../domain/plant.ts';
-import type { LoggedEvent } from '../../log/event/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { PlantRow } from '../../log/store.ts';
 
 /** A position in a channel: behind a step, or at the beginning. It keeps later steps in memory, and no earlier ones. */
@@ -82,10 +82,21 @@ export class Channel {
 }
 
 /** The steps at an erasure of the owner: earlier ones are void, and there is no plant. */
-export const erasedAt = (position: number): readonly Step[] => [{ type: 'reset' }, { type: 'ready', position }];
+const erasedAt = (position: number): readonly Step[] => [{ type: 'reset' }, { type: 'ready', position }];
+
+/** The steps of an owner at events, of any owners. */
+export function stepsOf(owner: string, events: readonly LoggedEvent[]): readonly Step[] {
+  let steps: Step[] = [];
+  for (const logged of events) {
+    const event = plantEventOf(logged);
+    if (logged.erases?.owner === owner) steps = [...erasedAt(logged.position)];
+    else if (event?.owner === owner) steps.push(stepOf({ position: logged.position, event }));
+  }
+  return steps;
+}
 
 /** The step of an event. */
-export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
+const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
   event.type === 'PlantAdded'
     ? { type: 'added', position, plant: withId(event.plantId, event) }
     : { type: 'deleted', position, id: event.plantId };

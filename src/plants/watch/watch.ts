@@ -1,10 +1,11 @@
 import type { Validity } from '../../auth/validity.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import type { EventLog } from '../../log/log.ts';
 import type { PlantRow } from '../../log/store.ts';
 import { type Listing, rowBytes } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
 import { PIECE } from '../pieces.ts';
-import { type Channel, type Mark, type Step, type Subscriber, stepBytes } from './channel.ts';
+import { type Channel, type Mark, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface Viewer {
@@ -20,26 +21,15 @@ export interface Viewer {
   ended(why: PlantStoreError): void;
 }
 
-/** The events of an owner after a position, and the position up to which they are all. */
-export interface Missed {
-  readonly steps: readonly Step[];
-  readonly upTo: number;
-}
+/** The part of a log that can be watched. */
+export type WatchedLog = Pick<
+  EventLog,
+  'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onRowsOutdated' | 'changed'
+>;
 
 /** What a watch needs from its keeper. */
 export interface WatchKeeper {
-  /**
-   * A list of the owner's plants. It is exact at its position, and at the `known` position at the time of the call if
-   * that is later.
-   */
-  state(owner: string): Promise<Listing>;
-  /**
-   * The owner's events after a position, right after a check of the log's head. Later ones may be delivered before the
-   * caller has this result. Undefined when memory does not reach back that far.
-   */
-  missed(after: number, owner: string): Promise<Missed | undefined>;
-  /** The last position that was delivered to all watches. */
-  readonly known: number;
+  readonly log: WatchedLog;
   delivered(steps: number): void;
   /** Resolves when the next piece of a long beginning may be made. */
   turn(owner: string): Promise<void>;
@@ -95,15 +85,20 @@ export class Watch implements Subscriber {
 
   async #beginning(after: number | undefined): Promise<Iterable<readonly Step[]> | AsyncIterable<readonly Step[]>> {
     const { owner } = this.channel;
+    const { log } = this.#keeper;
     if (after !== undefined) {
-      const missed = await this.#keeper.missed(after, owner);
-      if (missed !== undefined) {
-        this.#passOver(missed.upTo);
-        return [missed.steps];
+      // The position may come from another instance and be ahead of this one.
+      await log.head();
+      const events = log.recent(after);
+      if (events !== undefined) {
+        // Later ones are delivered.
+        this.#passOver(log.status.head);
+        return [stepsOf(owner, events)];
       }
     }
-    const { known } = this.#keeper;
-    const list = await this.#keeper.state(owner);
+    // The list is exact here too: everything up to here was delivered before it was asked for.
+    const known = log.status.head;
+    const list = await log.list({ owner, after: undefined, limit: undefined });
     const position = Math.max(list.position, known);
     this.#passOver(position);
     return this.#stateOf(list, position, after === undefined ? NOTHING : RESET);

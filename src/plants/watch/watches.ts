@@ -2,13 +2,11 @@ import type { Principal } from '../../auth/principal.ts';
 import { counted } from '../../counted.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
-import type { EventLog } from '../../log/log.ts';
-import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
 import { Pieces } from '../pieces.ts';
-import { Channel, erasedAt, type Step, stepOf } from './channel.ts';
+import { Channel } from './channel.ts';
 import { Rounds } from './rounds.ts';
-import { type Missed, type Viewer, Watch, type WatchKeeper } from './watch.ts';
+import { type Viewer, Watch, type WatchedLog, type WatchKeeper } from './watch.ts';
 
 /** Bounds on open watches. */
 export interface WatchLimits {
@@ -28,12 +26,6 @@ export interface WatchStatistics {
   readonly cutOff: number;
 }
 
-/** The part of a log that can be watched. */
-export type WatchedLog = Pick<
-  EventLog,
-  'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onRestarted' | 'changed'
->;
-
 /** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;
 /** Milliseconds of silence after which a reader gets a sign of life. */
@@ -41,9 +33,10 @@ const QUIET = 15_000;
 /** Milliseconds between two checks of all watches for their tokens, silence and lag. One timer serves all. */
 const LOOK = 500;
 
-const RESTARTED = new PlantStoreError(
+/** Readers come back, and get the state. */
+const OUTDATED = new PlantStoreError(
   'OVERLOADED',
-  'this instance was cut off for too long to know all changes; resume after the last position',
+  'the plants were repaired, or this instance was cut off for too long to know all changes; resume after the last position',
 );
 
 const BEHIND = new PlantStoreError(
@@ -56,9 +49,9 @@ const BEHIND = new PlantStoreError(
  * appended it. An event of an owner without watches costs nothing.
  */
 export class Watches implements WatchKeeper {
-  readonly #log: WatchedLog;
+  /** See WatchKeeper. */
+  readonly log: WatchedLog;
   readonly #limits: WatchLimits;
-  #known: number;
   readonly #channels = new Map<string, Channel>();
   readonly #pieces = new Pieces();
   readonly #rounds = new Rounds();
@@ -71,11 +64,10 @@ export class Watches implements WatchKeeper {
   #closed: PlantStoreError | undefined;
 
   constructor(log: WatchedLog, limits: WatchLimits) {
-    this.#log = log;
+    this.log = log;
     this.#limits = limits;
-    this.#known = log.status.head;
     this.#stopListening = log.onExtended((news) => this.#extended(news));
-    log.onRestarted(() => this.#restarted());
+    log.onRowsOutdated(() => this.#end(OUTDATED));
     log.changed.addEventListener('abort', () =>
       this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; use another instance')),
     );
@@ -83,11 +75,6 @@ export class Watches implements WatchKeeper {
 
   get statistics(): WatchStatistics {
     return { open: this.#watches.size, steps: this.#steps, cutOff: this.#cutOff };
-  }
-
-  /** See WatchKeeper. */
-  get known(): number {
-    return this.#known;
   }
 
   /**
@@ -116,32 +103,11 @@ export class Watches implements WatchKeeper {
   close(why: PlantStoreError): void {
     this.#closed ??= why;
     this.#stopListening();
+    this.#end(why);
+  }
+
+  #end(why: PlantStoreError): void {
     for (const watch of this.#watches) watch.end(why);
-  }
-
-  /** What happened in between is unknown here: readers come back, and get the state. */
-  #restarted(): void {
-    this.#known = this.#log.status.head;
-    for (const watch of this.#watches) watch.end(RESTARTED);
-  }
-
-  /** See WatchKeeper. */
-  async missed(after: number, owner: string): Promise<Missed | undefined> {
-    // The position may come from another instance and be ahead of this one.
-    await this.#log.head();
-    let steps: Step[] = [];
-    const events = this.#log.recent(after);
-    for (const logged of events ?? []) {
-      const event = plantEventOf(logged);
-      if (logged.erases?.owner === owner) steps = [...erasedAt(logged.position)];
-      else if (event?.owner === owner) steps.push(stepOf({ position: logged.position, event }));
-    }
-    return events && { steps, upTo: this.#known };
-  }
-
-  /** See WatchKeeper. */
-  state(owner: string): Promise<Listing> {
-    return this.#log.list({ owner, after: undefined, limit: undefined });
   }
 
   /** See WatchKeeper. */
@@ -166,7 +132,6 @@ export class Watches implements WatchKeeper {
   }
 
   #extended(news: readonly LoggedEvent[]): void {
-    this.#known = news.at(-1)!.position;
     for (const logged of news) {
       const { position, erases } = logged;
       const event = plantEventOf(logged);

@@ -207,8 +207,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader goes on from memory that does not reach back to it',
     file: 'log/log.ts',
-    from: `return after + 1 < first || after > head.position ? undefined : this.#follower.tail.after(after);`,
-    to: `return after > head.position ? undefined : this.#follower.tail.after(Math.max(after, first - 1));`,
+    from: `    if (after + 1 < first || after > head.position || after <= outdatedTo) return undefined;
+    return this.#follower.tail.after(after);`,
+    to: `    return after > head.position ? undefined : this.#follower.tail.after(Math.max(after, first - 1));`,
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
@@ -351,7 +352,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'watches go on across a restart of the tail',
     file: 'plants/watch/watches.ts',
-    from: `for (const watch of this.#watches) watch.end(RESTARTED);`,
+    from: `log.onRowsOutdated(() => this.#end(OUTDATED));`,
     to: ``,
   },
   {
