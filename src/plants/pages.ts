@@ -1,6 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { textLength } from '../domain/plant.ts';
 import type { PlantRow } from '../log/store.ts';
+import { runs } from './pieces.ts';
 
 /** Most plants that one message holds. */
 export const MAX_PAGE_PLANTS = 1_000;
@@ -22,24 +23,9 @@ export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]
   return rows;
 }
 
-/**
- * Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. No page
- * is empty.
- */
-export function* pages(rows: readonly PlantRow[], most = PAGE_BYTES): Generator<readonly PlantRow[]> {
-  let start = 0;
-  let bytes = 0;
-  for (let end = 0; end < rows.length; end++) {
-    const size = BYTES_PER_CODE_UNIT * textLength(rows[end]!);
-    if (end - start === MAX_PAGE_PLANTS || (end > start && bytes + size > most)) {
-      yield rows.slice(start, end);
-      start = end;
-      bytes = 0;
-    }
-    bytes += size;
-  }
-  if (start < rows.length) yield start === 0 ? rows : rows.slice(start);
-}
+/** Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. */
+export const pages = (rows: readonly PlantRow[], most = PAGE_BYTES): Generator<readonly PlantRow[]> =>
+  runs(rows, (row) => BYTES_PER_CODE_UNIT * textLength(row), most, MAX_PAGE_PLANTS);
 
 /** First byte of a cursor: the version of its format. */
 const VERSION = 1;

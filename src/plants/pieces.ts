@@ -6,6 +6,27 @@ export const PIECE = 64 * 1024;
 /** Most pieces in a turn of the event loop. */
 const MOST = 2;
 
+/** Splits items into runs of at most `most` bytes, or one item, and of at most `count` items. No run is empty. */
+export function* runs<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  most: number,
+  count = Number.POSITIVE_INFINITY,
+): Generator<readonly Item[]> {
+  let start = 0;
+  let bytes = 0;
+  for (let end = 0; end < items.length; end++) {
+    const size = bytesOf(items[end]!);
+    if (end - start === count || (end > start && bytes + size > most)) {
+      yield items.slice(start, end);
+      start = end;
+      bytes = 0;
+    }
+    bytes += size;
+  }
+  if (start < items.length) yield start === 0 ? items : items.slice(start);
+}
+
 /** Spreads the pieces of long answers over the turns of the event loop, so that they hold up no other work. */
 export class Pieces {
   readonly #permits = new Semaphore({ permits: MOST, maxWaiting: Infinity });

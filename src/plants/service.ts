@@ -21,7 +21,7 @@ import type { EventLog } from '../log/log.ts';
 import type { PlantRow } from '../log/store.ts';
 import { type Listing, rowBytes } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor, pages } from './pages.ts';
-import { PIECE, Pieces } from './pieces.ts';
+import { PIECE } from './pieces.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -48,10 +48,9 @@ type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 export class PlantsService {
   readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
-  readonly #watches: Pick<Watches, 'open'>;
-  readonly #pieces = new Pieces();
+  readonly #watches: Pick<Watches, 'open' | 'turn'>;
 
-  constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open'>) {
+  constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open' | 'turn'>) {
     this.#log = log;
     this.#scopes = scopes;
     this.#watches = watches;
@@ -124,7 +123,7 @@ export class PlantsService {
     for await (const batch of batches) {
       call.holds?.(rowBytes(batch));
       for (const piece of pages(batch, PIECE)) {
-        await this.#pieces.turn(call.principal.owner);
+        await this.#watches.turn(call.principal.owner);
         yield piece;
       }
     }

@@ -19,28 +19,6 @@ export interface Block {
   readonly bundle: Uint8Array;
 }
 
-/** Hashes in order, in memory of their own. */
-class Hashes {
-  #bytes = Buffer.alloc(64 * HASH_SIZE);
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
-
-  push(hash: Uint8Array): void {
-    const at = this.#count * HASH_SIZE;
-    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
-    this.#bytes.set(hash, at);
-    this.#count++;
-  }
-
-  /** The hashes from `start` up to but not including `end`. */
-  slice(start: number, end: number): Buffer {
-    return this.#bytes.subarray(start * HASH_SIZE, end * HASH_SIZE);
-  }
-}
-
 /**
  * Reads the log's Merkle tree: the lowest tiles and the entry bundles from the events, level 1 from the stored nodes and
  * from the events after the read model's checkpoint, the levels above from those. It keeps levels 1 and up once they
@@ -51,8 +29,8 @@ export class Tree implements TileReader {
   readonly #store: Store;
   readonly #changed: AbortSignal | undefined;
   readonly #blocks: LRUCache<number, Block>;
-  /** By level. There is none for level 0. */
-  #levels: Hashes[] = [];
+  /** The hashes of each level, one behind the other. There are none for level 0. */
+  #levels: Uint8Array[] = [];
   #growth: Promise<unknown> = Promise.resolve();
 
   /** `changed`: aborts once the log was replaced. The tree then rejects with the signal's reason. */
@@ -77,7 +55,7 @@ export class Tree implements TileReader {
     if (level === 0) return (await this.readBlock(index, width)).hashes;
     this.#changed?.throwIfAborted();
     const start = index * TILE_WIDTH;
-    return (await this.#reach(level, start + width)).slice(start, start + width);
+    return slice(await this.#reach(level, start + width), start, start + width);
   }
 
   /** The block with this index and width: `width` events from position `index` * 256 + 1 on. */
@@ -90,7 +68,7 @@ export class Tree implements TileReader {
   async #readWholeBlock(index: number): Promise<Block> {
     const block = await this.#readBlock(index, TILE_WIDTH);
     const nodes = await this.#reach(1, index + 1);
-    if (!sameHash(subtreeHash(block.hashes, 0, TILE_WIDTH), nodes.slice(index, index + 1)))
+    if (!sameHash(subtreeHash(block.hashes, 0, TILE_WIDTH), slice(nodes, index, index + 1)))
       throw new BrokenTreeError(`node ${index} of the Merkle tree does not match its events`);
     return block;
   }
@@ -104,10 +82,10 @@ export class Tree implements TileReader {
   }
 
   /** The hashes of a level, at least so many. */
-  async #reach(level: number, count: number): Promise<Hashes> {
+  async #reach(level: number, count: number): Promise<Uint8Array> {
     // Those of now: they may be forgotten during the read.
     const levels = this.#levels;
-    if ((levels[level]?.count ?? 0) < count) {
+    if (countOf(levels[level]) < count) {
       // One at a time: each goes on where the one before it has stopped.
       this.#growth = this.#growth.catch(() => {}).then(() => this.#grow(levels, level, count));
       await this.#growth;
@@ -115,29 +93,41 @@ export class Tree implements TileReader {
     return levels[level]!;
   }
 
-  async #grow(levels: Hashes[], level: number, count: number): Promise<void> {
-    levels[level] ??= new Hashes();
-    const hashes = levels[level];
-    if (hashes.count >= count) return;
-    if (level === 1) return this.#readNodes(hashes, count);
-    await this.#grow(levels, level - 1, count * TILE_WIDTH);
-    const below = levels[level - 1]!;
-    while (hashes.count < count) {
-      const start = hashes.count * TILE_WIDTH;
-      hashes.push(subtreeHash(below.slice(start, start + TILE_WIDTH), 0, TILE_WIDTH));
-    }
+  async #grow(levels: Uint8Array[], level: number, count: number): Promise<void> {
+    const known = levels[level] ?? new Uint8Array();
+    const first = countOf(known);
+    if (first >= count) return;
+    if (level > 1) await this.#grow(levels, level - 1, count * TILE_WIDTH);
+    const more = level === 1 ? await this.#readNodes(first, count) : parents(levels[level - 1]!, first, count);
+    levels[level] = Buffer.concat([known, ...more]);
   }
 
-  async #readNodes(nodes: Hashes, count: number): Promise<void> {
+  async #readNodes(first: number, count: number): Promise<Uint8Array[]> {
+    const nodes: Uint8Array[] = [];
     // Read before the nodes, which move with it.
     const stored = Math.min(count, nodesOf(await this.#store.checkpoint()));
-    while (nodes.count < stored) {
-      const read = await this.#store.nodes(nodes.count, Math.min(stored, nodes.count + READ));
-      if (read.length === 0) throw new BrokenTreeError(`node ${nodes.count} of the Merkle tree is missing`);
+    for (let next = first; next < stored; next = first + nodes.length) {
+      const read = await this.#store.nodes(next, Math.min(stored, next + READ));
+      if (read.length === 0) throw new BrokenTreeError(`node ${next} of the Merkle tree is missing`);
       for (const hash of read) nodes.push(hash);
     }
-    const builder = new NodeBuilder(nodes.count * TILE_WIDTH);
+    const builder = new NodeBuilder((first + nodes.length) * TILE_WIDTH);
     for await (const events of wholeRange(this.#store, builder.position, count * TILE_WIDTH))
       for (const hash of builder.add(events).hashes) nodes.push(hash);
+    return nodes;
   }
+}
+
+const countOf = (hashes: Uint8Array = new Uint8Array()): number => hashes.length / HASH_SIZE;
+
+/** The hashes from `start` up to but not including `end`. */
+const slice = (hashes: Uint8Array, start: number, end: number): Uint8Array =>
+  hashes.subarray(start * HASH_SIZE, end * HASH_SIZE);
+
+/** The hashes from index `first` up to but not including `end`, of the level above these. */
+function parents(below: Uint8Array, first: number, end: number): Uint8Array[] {
+  const hashes: Uint8Array[] = [];
+  for (let index = first; index < end; index++)
+    hashes.push(subtreeHash(slice(below, index * TILE_WIDTH, (index + 1) * TILE_WIDTH), 0, TILE_WIDTH));
+  return hashes;
 }

@@ -48,7 +48,7 @@ const LARGEST_PART = 8;
  * cache is bounded in bytes and evicts the least recently used list. A bound of 0 keeps nothing.
  */
 export class ListCache {
-  readonly #lists: LRUCache<string, Entry> | undefined;
+  readonly #lists: LRUCache<string, Entry>;
   /** The exact lists of each owner. */
   readonly #exact = new Map<string, Set<Entry>>();
   readonly #largest: number;
@@ -57,17 +57,18 @@ export class ListCache {
 
   constructor(bytes: number) {
     this.#largest = bytes / LARGEST_PART;
-    if (bytes > 0) this.#lists = new LRUCache({ maxSize: bytes, dispose: (entry) => this.#forget(entry) });
+    // A cache without a bound would keep everything.
+    this.#lists = new LRUCache({ maxSize: Math.max(bytes, 1), dispose: (entry) => this.#forget(entry) });
   }
 
   get statistics(): ListCacheStatistics {
-    const { size = 0, calculatedSize = 0 } = this.#lists ?? {};
+    const { size, calculatedSize } = this.#lists;
     return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
   }
 
   /** The list if it is exact at the tail's head; the same object each time. */
   get(query: ListQuery): ShortList | undefined {
-    const entry = this.#lists?.get(queryKey(query));
+    const entry = this.#lists.get(queryKey(query));
     if (entry?.exactTo !== Number.POSITIVE_INFINITY) return undefined;
     this.#hits++;
     return entry.list;
@@ -75,7 +76,7 @@ export class ListCache {
 
   /** The list as it was before later events of its owner, if the cache holds it. */
   earlier(query: ListQuery): EarlierList | undefined {
-    const entry = this.#lists?.peek(queryKey(query));
+    const entry = this.#lists.peek(queryKey(query));
     return entry && { list: entry.list, position: entry.exactTo };
   }
 
@@ -91,7 +92,6 @@ export class ListCache {
   set(query: ListQuery, list: ShortList): void {
     // The owner's name is in the query, in the list's key, and in the key of the owner's lists.
     const size = LIST_OVERHEAD + 6 * query.owner.length + listBytes(list.plants);
-    if (this.#lists === undefined) return;
     if (size > this.#largest) {
       this.#lists.delete(queryKey(query));
       return;
@@ -124,7 +124,7 @@ export class ListCache {
 
   /** Forgets every list, because their rows were replaced or must not stay in memory. */
   clear(): void {
-    this.#lists?.clear();
+    this.#lists.clear();
   }
 
   #forget(entry: Entry): void {

@@ -4,7 +4,7 @@ import type { EventLog } from '../../log/log.ts';
 import type { PlantRow } from '../../log/store.ts';
 import { type Listing, rowBytes } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
-import { PIECE } from '../pieces.ts';
+import { PIECE, runs } from '../pieces.ts';
 import { type Channel, type Mark, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
@@ -129,7 +129,7 @@ export class Watch implements Subscriber {
   ): AsyncGenerator<readonly Step[]> {
     for await (const batch of batches) {
       const bytes = batch.reduce((sum, step) => sum + stepBytes(step), 0);
-      for (const piece of piecesOf(batch)) {
+      for (const piece of runs(batch, stepBytes, PIECE)) {
         // Thousands may connect again at once, and most states are one small piece.
         if (bytes > PIECE) await this.#keeper.turn(this.channel.owner);
         if (!this.#validity.holds) await this.#validity.confirm();
@@ -208,19 +208,6 @@ export class Watch implements Subscriber {
     this.#mark = { step: undefined, position: 0, bytes: 0, next: undefined };
     this.#keeper.left(this);
   }
-}
-
-function* piecesOf(steps: readonly Step[]): Generator<readonly Step[]> {
-  let start = 0;
-  let bytes = 0;
-  for (const [index, step] of steps.entries()) {
-    bytes += stepBytes(step);
-    if (bytes < PIECE) continue;
-    yield steps.slice(start, index + 1);
-    start = index + 1;
-    bytes = 0;
-  }
-  if (start < steps.length) yield steps.slice(start);
 }
 
 const added = (plant: PlantRow): Step => ({ type: 'added', plant, position: undefined });
