@@ -1,7 +1,6 @@
 import type { Command, EraseOwner, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
 import { Backoff, repeat } from '../time/backoff.ts';
-import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
@@ -100,7 +99,7 @@ export class EventLog {
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     const submit = (command: EraseOwner) => this.submit(command);
     this.#eraser = new Eraser({ follower, finisher: this.#finisher, submit });
-    this.#projector = new Projector(follower, randomUUID(), onFault, onReadModel ?? (() => {}));
+    this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
     follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([this.#projector.run(), follower.watch(this.#stop.signal, onReachable ?? (() => {}))]);
   }

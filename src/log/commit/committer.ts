@@ -81,16 +81,6 @@ const outcomeUnknown = () =>
 
 const STOPPED = new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; try again');
 
-/** Why a command is not decided any more. Undefined: its sender still waits, and its time is not over. */
-export function withdrawal(
-  { cancellation, deadline }: Pick<Terms, 'deadline'> & { readonly cancellation: Cancellation | undefined },
-  now: number,
-): PlantStoreError | undefined {
-  if (cancellation?.aborted === true)
-    return new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided');
-  return now < deadline ? undefined : new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again');
-}
-
 interface Waiting extends Submitted, Terms {
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (event: Committed) => void;
@@ -320,4 +310,11 @@ export class Committer {
     this.#pending--;
     if (this.#pending === 0) this.#idle?.();
   }
+}
+
+/** Why a command is not decided any more. Undefined: its sender still waits, and its time is not over. */
+function withdrawal({ cancellation, deadline }: Waiting, now: number): PlantStoreError | undefined {
+  if (cancellation?.aborted === true)
+    return new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided');
+  return now < deadline ? undefined : new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again');
 }

@@ -2,7 +2,7 @@ import type { Command } from '../../domain/decider.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
 import { clearTimer, monotonic, nextTurn, randomUUID, setRepeating, type Timer } from '../../time/host.ts';
-import { type Cancellation, type Committer, withdrawal } from '../commit/committer.ts';
+import type { Cancellation, Committer } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
@@ -37,12 +37,16 @@ interface Forwarded {
   landed: LoggedEvent | undefined;
 }
 
-/** The parts that a forwarder uses. */
-export interface ForwarderOptions {
+/** The parts of the log that forwarding uses. */
+export interface ForwardingParts {
   readonly follower: Follower;
   readonly committer: Committer;
   /** Milliseconds until a command is given up. */
   readonly commitLimit: number;
+}
+
+/** The parts that a forwarder uses. */
+export interface ForwarderOptions extends ForwardingParts {
   readonly observer: ForwardObserver | undefined;
 }
 
@@ -69,7 +73,6 @@ export class Forwarder {
   #after = 0;
   #missing = 0;
   #flushing = false;
-  #full = false;
   #open = false;
   #left = false;
   #ended = false;
@@ -79,14 +82,7 @@ export class Forwarder {
     this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
     this.#opening.promise.catch(() => {});
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
-    this.#link = open(to, {
-      answered: (answers) => this.#take(answers),
-      drained: () => {
-        this.#full = false;
-        this.#flush();
-      },
-      ended: (fault) => this.#end(fault),
-    });
+    this.#link = open(to, { answered: (answers) => this.#take(answers), ended: (fault) => this.#end(fault) });
   }
 
   /** Resolves when the writer has answered. Rejects when it clearly does not answer. */
@@ -154,10 +150,8 @@ export class Forwarder {
   }
 
   #flush(): void {
-    while (this.#open && !this.#full && this.#unsent.length > 0 && this.#sent.size < WINDOW) {
-      const commands = this.#nextBatch();
-      if (commands.length > 0) this.#full = !this.#link.send({ after: this.#after, commands });
-    }
+    while (this.#open && this.#unsent.length > 0 && this.#sent.size < WINDOW)
+      this.#link.send({ after: this.#after, commands: this.#nextBatch() });
   }
 
   #nextBatch(): ForwardedCommand[] {
@@ -166,11 +160,6 @@ export class Forwarder {
     let taken = 0;
     for (let text = 0; taken < this.#unsent.length && commands.length < BATCH && text < BATCH_TEXT; taken++) {
       const forwarded = this.#unsent[taken]!;
-      const refusal = withdrawal(forwarded, now);
-      if (refusal !== undefined) {
-        this.#refuse(forwarded, refusal);
-        continue;
-      }
       const number = ++this.#number;
       this.#sent.set(number, forwarded);
       const { command, eventId, deadline } = forwarded;

@@ -3,12 +3,11 @@ import { Backoff } from '../../time/backoff.ts';
 import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
 import { DURATION, Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
-import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
+import type { Cancellation, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder } from '../store.ts';
-import type { Follower } from '../tail/follower.ts';
-import { Forwarder } from './forwarder.ts';
+import { Forwarder, type ForwardingParts } from './forwarder.ts';
 import type { OpenLink } from './hop.ts';
 import { Taker } from './taker.ts';
 
@@ -37,14 +36,6 @@ export interface ForwardingOptions {
   readonly onReachable: (writer: string, fault: unknown) => void;
   /** Called with every internal fault of another instance's command. The caller does not get its details. */
   readonly onFault: (error: unknown) => void;
-}
-
-/** The parts of the log that forwarding uses. */
-export interface ForwardingParts {
-  readonly follower: Follower;
-  readonly committer: Committer;
-  /** Milliseconds until a command is given up. */
-  readonly commitLimit: number;
 }
 
 /**

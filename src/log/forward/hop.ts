@@ -40,8 +40,8 @@ export interface Answers {
 
 /** A link to the writer, over which one instance sends commands. */
 export interface Link {
-  /** Sends commands. Returns false when the link is full: send nothing more until `drained`. */
-  send(batch: ForwardedBatch): boolean;
+  /** Sends commands. Who sends bounds how many are unanswered. */
+  send(batch: ForwardedBatch): void;
   /** Sends nothing more. The link ends once the writer has answered every command. */
   finish(): void;
   /** Ends the link at once. */
@@ -51,7 +51,6 @@ export interface Link {
 /** Receives the events of a link. Nothing follows `ended`. */
 export interface LinkListener {
   answered(answers: Answers): void;
-  drained(): void;
   /** Called once, with the fault if there was one. */
   ended(fault: unknown): void;
 }

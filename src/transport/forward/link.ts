@@ -50,7 +50,6 @@ export function linksOf(identity: () => Identity): OpenLink {
         call.cancel();
       }
     });
-    call.on('drain', () => listener.drained());
     call.on('error', (error) => {
       fault ??= error;
     });
@@ -60,7 +59,7 @@ export function linksOf(identity: () => Identity): OpenLink {
       listener.ended(code === 0 ? undefined : (fault ?? new Error(`the link ended with status ${code}`)));
     });
     return {
-      send: (batch) => call.write(toRequest(batch)),
+      send: (batch) => void call.write(toRequest(batch)),
       finish: () => call.end(),
       close: () => call.cancel(),
     };

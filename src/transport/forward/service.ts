@@ -54,13 +54,10 @@ export const secretOf = (metadata: Metadata): string => String(metadata.get(SECR
 function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
   const taking = taker.begin(
     (answers) => {
-      if (call.destroyed || call.writableEnded) return;
-      // Reads no more from a caller that does not read the answers.
-      if (!call.write(toResponse(answers))) call.pause();
+      if (!call.destroyed && !call.writableEnded) call.write(toResponse(answers));
     },
     () => call.end(),
   );
-  call.on('drain', () => call.resume());
   call.on('data', (request) => {
     try {
       taking.take(fromRequest(request));

@@ -100,7 +100,7 @@ export class Network {
     const close = () => {
       isOver = true;
     };
-    return { send: () => true, finish: () => {}, close };
+    return { send: () => {}, finish: () => {}, close };
   }
 
   #open(from: Process, to: Contact, { process, taker }: Listening, listener: LinkListener): Link {
@@ -128,16 +128,8 @@ export class Network {
         this.scheduler.after(0.1, process, () => taking?.abandon());
       },
     });
-    const isFull = () => {
-      if (!this.random.chance(0.02)) return false;
-      this.scheduler.after(this.random.scaled(0.1, 50), from, () => isOver || listener.drained());
-      return true;
-    };
     return {
-      send: (batch) => {
-        requests.send(() => taking?.take(batch));
-        return !isFull();
-      },
+      send: (batch) => requests.send(() => taking?.take(batch)),
       finish: () => requests.send(() => taking?.finish()),
       close: () => {
         isOver = true;
