@@ -2,6 +2,7 @@ import { randomUUID } from '../../time/host.ts';
 import { Lease } from '../../time/lease.ts';
 import { Pace } from '../../time/pause.ts';
 import { isIntact } from '../event/chain.ts';
+import type { LogStatus } from '../observer.ts';
 import type { Store, Unfinished } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
@@ -13,14 +14,6 @@ export interface FinishProgress {
   readonly step: FinishStep;
   /** Events that lost their content, where the step counts them. */
   readonly done?: number;
-}
-
-/** The state of the erasures of all instances. */
-export interface Erasures {
-  /** Those that are not complete. */
-  readonly count: number;
-  /** When the oldest was decided, in milliseconds since 1970. */
-  readonly since: number | undefined;
 }
 
 /**
@@ -35,7 +28,7 @@ export class Finisher {
   readonly #publishes: boolean;
   readonly #signal: AbortSignal | undefined;
   readonly #lease: Lease;
-  #pending: Erasures = { count: 0, since: undefined };
+  #pending: LogStatus['erasures'] = { count: 0, since: undefined };
   #running: Promise<void> | undefined;
   /** What is being done, by the position of OwnerErased. */
   readonly #progress = new Map<number, FinishProgress>();
@@ -50,7 +43,7 @@ export class Finisher {
   }
 
   /** What the last look found. */
-  get pending(): Erasures {
+  get pending(): LogStatus['erasures'] {
     return this.#pending;
   }
 

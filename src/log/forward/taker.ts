@@ -82,7 +82,7 @@ export class Taking {
     // returned.
     options.follower.sync().then(
       () => this.#speak(),
-      () => this.#close(),
+      () => this.abandon(),
     );
   }
 
@@ -102,11 +102,6 @@ export class Taking {
     this.#endIfAnswered();
   }
 
-  /** The link is gone. No outcome is sent any more. */
-  abandon(): void {
-    this.#close();
-  }
-
   /**
    * Announces that no more commands are accepted. Resolves when the link has ended: once all commands are answered, or
    * after a second.
@@ -114,7 +109,7 @@ export class Taking {
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();
-    const limit = setTimer(() => this.#close(), FAREWELL);
+    const limit = setTimer(() => this.abandon(), FAREWELL);
     this.finish();
     await this.#ended.promise;
     clearTimer(limit);
@@ -153,7 +148,7 @@ export class Taking {
   }
 
   #endIfAnswered(): void {
-    if (this.#finished && this.#pending === 0 && this.#outcomes.length === 0) this.#close();
+    if (this.#finished && this.#pending === 0 && this.#outcomes.length === 0) this.abandon();
   }
 
   #flush(): void {
@@ -163,7 +158,8 @@ export class Taking {
     this.#say({ position: this.#options.follower.tail.head.position, outcomes, leaving: this.#leaving });
   }
 
-  #close(): void {
+  /** The link is gone. No outcome is sent any more. */
+  abandon(): void {
     if (this.aborted) return;
     this.aborted = true;
     clearTimer(this.#heartbeat);

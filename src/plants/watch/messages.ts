@@ -9,7 +9,6 @@ import { InvalidFieldError, type PlantStoreError } from '../../domain/errors.ts'
 import type { PlantsService } from '../service.ts';
 import { derivedOnce, fullPlant } from '../view.ts';
 import type { Step } from './channel.ts';
-import type { Viewer } from './watch.ts';
 
 /** WatchPlants for gRPC and Connect: the steps as messages, until the caller leaves. Rejects with PlantStoreError. */
 export async function* watchPlants(
@@ -20,11 +19,31 @@ export async function* watchPlants(
   if (afterPosition !== undefined && afterPosition < 0n)
     throw new InvalidFieldError('after_position', 'must not be negative');
   const { signal } = call;
-  const reader = new Reader(call);
-  const watch = plants.watchPlants(call, reader);
+  let wake = () => {};
+  let end: { readonly why: PlantStoreError } | undefined;
+  const watch = plants.watchPlants(call, {
+    // Everything that was taken is sent before more is taken.
+    unsent: 0,
+    holds: (bytes) => call.holds?.(bytes),
+    news: () => wake(),
+    quiet: () => {},
+    ended: (why) => {
+      end = { why };
+      wake();
+    },
+  });
+  /** Resolves when there may be news. Rejects when there will be none. */
+  const news = async () => {
+    if (end === undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      await promise;
+    }
+    if (end !== undefined) throw end.why;
+  };
   const leave = () => {
     watch.close();
-    reader.news();
+    wake();
   };
   signal.addEventListener('abort', leave);
   try {
@@ -32,49 +51,12 @@ export async function* watchPlants(
     for await (const steps of beginning) for (const step of steps) yield messageOf(step);
     while (!signal.aborted) {
       const steps = watch.take();
-      if (steps.length === 0) await reader.nextNews();
+      if (steps.length === 0) await news();
       else for (const step of steps) yield messageOf(step);
     }
   } finally {
     signal.removeEventListener('abort', leave);
     watch.close();
-  }
-}
-
-/** Waits for news. Everything it has taken was sent before it waits again. */
-class Reader implements Viewer {
-  readonly unsent = 0;
-  readonly #call: StreamingCall;
-  #why: PlantStoreError | undefined;
-  #wake: () => void = () => {};
-
-  constructor(call: StreamingCall) {
-    this.#call = call;
-  }
-
-  holds(bytes: number): void {
-    this.#call.holds?.(bytes);
-  }
-
-  news(): void {
-    this.#wake();
-  }
-
-  quiet(): void {}
-
-  ended(why: PlantStoreError): void {
-    this.#why = why;
-    this.#wake();
-  }
-
-  /** Resolves when there may be news. Rejects when there will be none. */
-  async nextNews(): Promise<void> {
-    if (this.#why === undefined) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      await promise;
-    }
-    if (this.#why !== undefined) throw this.#why;
   }
 }
 
