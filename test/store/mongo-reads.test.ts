@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { BSON as Bson, MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { MAX_TEXT_CODE_POINTS } from '../../src/domain/plant.ts';
@@ -10,6 +11,7 @@ import { toEventDocument } from '../../src/log/mongo/documents.ts';
 import { ReadModel } from '../../src/log/mongo/read-model/read-model.ts';
 import type { Selection, Store } from '../../src/log/store.ts';
 import { added, append } from '../support/events.ts';
+import { fill } from '../support/fill.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 
 const FIRST_READS: Record<string, (store: Store) => Promise<unknown>> = {
@@ -48,6 +50,35 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     await client.close();
     await cleanup();
   });
+
+  test.each(Object.keys(ROW_READS))(
+    'many rows %s are decoded over several turns of the event loop',
+    async (name) => {
+      const { store, uri, cleanup } = await openMongoStore();
+      await fill(store, 900, 'alice');
+      const client = new MongoClient(uri, { ...BSON, monitorCommands: true });
+      let turns = Number.NaN;
+      client.on('commandSucceeded', ({ commandName }) => {
+        if (commandName === 'aggregate') turns = 0;
+      });
+      const [db, clock] = [client.db(), new CausalClock(client)];
+      const readModel = new ReadModel(
+        db,
+        clock,
+        new Primary(client, false, async () => {}),
+        new Transactions(client, db, clock),
+      );
+      let isOver = false;
+      const over = ROW_READS[name]!(readModel, 'alice').finally(() => {
+        isOver = true;
+      });
+      for (; !isOver; turns++) await setImmediate();
+      await over;
+      expect(turns).toBeGreaterThan(4);
+      await client.close();
+      await cleanup();
+    },
+  );
 
   test.each(Object.keys(FIRST_READS))(
     'the first read %s under a primary follows on a majority write: what a new primary has may not be known to be committed',

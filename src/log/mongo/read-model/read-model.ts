@@ -10,7 +10,7 @@ import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges, hasRows, moveCheckpoint, removeRows } from './changes.ts';
-import { type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
+import { FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
@@ -71,7 +71,7 @@ export class ReadModel {
     const most = Math.min(limit, MOST_ROWS);
     using _permit = await this.#reads.acquire(owner);
     const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
-    const { rows, whole } = pageOf(found[0], most);
+    const { rows, whole } = await pageOf(found[0], most);
     return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
   };
 
@@ -88,6 +88,7 @@ export class ReadModel {
       this.#collections.plants
         .aggregate<Found | CheckpointDocument>(pipeline, {
           session,
+          ...FOUND_ROWS,
           readConcern: { level: 'snapshot' },
           batchSize: limit + 2,
           maxTimeMS: COMMAND_LIMIT,

@@ -1,7 +1,9 @@
-import type { Document } from 'mongodb';
+import { BSON as Codec, type Document } from 'mongodb';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
+import { turn } from '../../../time/host.ts';
 import type { Page } from '../../batches.ts';
 import type { OwnedRow } from '../../store.ts';
+import { BSON } from '../connection/client.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 
 /** Selects an owner's plants with ids above `after`, or all of them: a range of the index on `_id`. */
@@ -25,9 +27,15 @@ export const after = (key: PlantKey | undefined): Document =>
  */
 const MOST_BYTES = 384 * 1024;
 
+/** Bytes of BSON after which a read lets other work run before it decodes more: about 150 rows with usual texts. */
+const DECODED_AT_ONCE = 16 * 1024;
+
+/** How the replies to `firstRowsStages` are decoded: their rows stay in BSON. */
+export const FOUND_ROWS = { ...BSON, fieldsAsRaw: { rows: true } } as const;
+
 /** The one document of `firstRowsStages`, if there are any rows. */
 export interface FoundRows {
-  readonly rows: PlantDocument[];
+  readonly rows: readonly Uint8Array[];
   /** Rows that were found, with those that were too much at once. */
   readonly count: number;
 }
@@ -60,8 +68,18 @@ export const firstRowsStages = (filter: Document, limit: number): Document[] => 
 /** At least 1: the longest owner, name and tag have 4 KiB each. */
 const FITTING = { $toInt: { $floor: { $divide: [MOST_BYTES, '$largest'] } } };
 
-/** The rows that `firstRowsStages` found. */
-export function pageOf(found: FoundRows | undefined, limit: number): Page<OwnedRow> {
-  const { rows, count } = found ?? { rows: [], count: 0 };
-  return { rows: rows.map(toRow), whole: count < limit && rows.length === count };
+/** The rows that `firstRowsStages` found, decoded over several turns of the event loop: all take it some milliseconds. */
+export async function pageOf(found: FoundRows | undefined, limit: number): Promise<Page<OwnedRow>> {
+  const { rows: encoded, count } = found ?? { rows: [], count: 0 };
+  const rows: OwnedRow[] = [];
+  let bytes = 0;
+  for (const row of encoded) {
+    if (bytes > DECODED_AT_ONCE) {
+      bytes = 0;
+      await turn();
+    }
+    bytes += row.length;
+    rows.push(toRow(Codec.deserialize(row, BSON) as PlantDocument));
+  }
+  return { rows, whole: count < limit && rows.length === count };
 }

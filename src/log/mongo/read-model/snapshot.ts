@@ -3,8 +3,8 @@ import { withId } from '../../../domain/plant.ts';
 import type { Semaphore } from '../../../semaphore.ts';
 import { batches, type Page } from '../../batches.ts';
 import type { OwnedRow, PlantRow, Snapshot, Standing } from '../../store.ts';
-import { BSON, COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
-import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
+import { COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
+import { after, FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 
 /**
  * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter
@@ -48,7 +48,7 @@ export class MongoSnapshot implements Snapshot {
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const [found] = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(aggregate, BSON).toArray());
+    const [found] = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(aggregate, FOUND_ROWS).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
     return pageOf(found as FoundRows | undefined, limit);
   }
