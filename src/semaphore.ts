@@ -22,7 +22,10 @@ const REMEMBERED = 1_024;
 /** How many permits a semaphore has. */
 export interface SemaphoreOptions {
   readonly permits: number;
-  /** Most permits of one owner. Default: all, and then no owner is told that it is its own doing. */
+  /**
+   * Most permits of one owner, who also never has more than are then left: so few owners cannot take all of them. Default:
+   * all, and then no owner is told that it is its own doing.
+   */
   readonly share?: number;
   /** Milliseconds that a caller may wait. Default: as long as it takes. */
   readonly maxWait?: number;
@@ -56,7 +59,6 @@ class Share {
  */
 export class Semaphore {
   readonly #options: SemaphoreOptions;
-  readonly #share: number;
   #free: number;
   readonly #shares = new Map<string, Share>();
   /** Owners with callers that wait. The one whose turn it is comes first. */
@@ -66,7 +68,6 @@ export class Semaphore {
   constructor(options: SemaphoreOptions) {
     this.#options = options;
     this.#free = options.permits;
-    this.#share = options.share ?? options.permits;
   }
 
   /** Permits that are taken. */
@@ -91,7 +92,7 @@ export class Semaphore {
     const share = this.#shareOf(owner);
     // A permit that is about to be given out is for those that wait already, also of other owners.
     const isFree = this.#free > 0 && !this.#isGranting;
-    if (isFree && share.used < this.#share && share.waiting.length === 0) return this.#take(share);
+    if (isFree && !this.#isUsedUp(share) && share.waiting.length === 0) return this.#take(share);
     if (share.waiting.length >= this.#options.maxWaiting) {
       this.#leave(share);
       return Promise.reject(this.#errorOf(share));
@@ -122,9 +123,14 @@ export class Semaphore {
     waiter.fail(why());
   }
 
-  #errorOf({ owner, used }: Share): PlantStoreError {
-    const { share = Infinity } = this.#options;
-    return owner !== '' && used >= share ? OWNER_BUSY : OVERLOADED;
+  #errorOf(share: Share): PlantStoreError {
+    return share.owner !== '' && share.used > 0 && this.#isUsedUp(share) ? OWNER_BUSY : OVERLOADED;
+  }
+
+  /** Whether an owner has all that it may have. To take the last permit, an owner must have none. */
+  #isUsedUp({ used }: Share): boolean {
+    const { share } = this.#options;
+    return share !== undefined && (used >= share || (this.#free > 0 && used >= this.#free));
   }
 
   #take(share: Share): Permit {
@@ -159,7 +165,7 @@ export class Semaphore {
     this.#isGranting = false;
     for (const share of [...this.#turns]) {
       if (this.#free === 0) return;
-      if (share.used >= this.#share) continue;
+      if (this.#isUsedUp(share)) continue;
       this.#turns.delete(share);
       const { timer, grant } = share.waiting.shift()!;
       clearTimer(timer);
@@ -176,7 +182,7 @@ export class Semaphore {
   }
 
   #hasTurn(): boolean {
-    for (const share of this.#turns) if (share.used < this.#share) return true;
+    for (const share of this.#turns) if (!this.#isUsedUp(share)) return true;
     return false;
   }
 

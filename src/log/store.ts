@@ -267,10 +267,10 @@ export interface Store {
    */
   mayRead(): Promise<void>;
 
-  /**
-   * The read model as of now, for reading at any pace; see `mayRead`. Rejects with OVERLOADED when too many snapshots are
-   * open.
-   */
+  /** Most snapshots that lists may have open at once. Undefined: any number. */
+  readonly maxSnapshots?: number;
+
+  /** The read model as of now, for reading at any pace; see `mayRead`. */
   snapshot(): Promise<Snapshot>;
 
   /**

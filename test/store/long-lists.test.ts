@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Listing } from '../../src/log/view/listing.ts';
@@ -60,6 +61,33 @@ test('an owner reads so many long lists at once; one that ends, or is left, make
   const fourth = await list();
   await refused();
   for (const open of [third, fourth]) await batches(open).return!();
+});
+
+test('two owners who read all long lists that they may leave some to a third; one who finds none is told so', async () => {
+  const store = openSqlite(temporaryDirectory(onTestFinished));
+  await fill(store, LONG, 'alice');
+  // Whoever asks: only the owner whom the log counts for matters.
+  const log = await openLog(override(store, { list: (_owner, ...rest) => store.list('alice', ...rest) }), {
+    limits: { lists: 32 },
+    onFault: () => {},
+  });
+  onTestFinished(() => log.close());
+  const open: Listing[] = [];
+  const takeAll = async (owner: string): Promise<[number, string]> => {
+    for (let count = 0; ; count++)
+      try {
+        open.push(await log.list({ owner, after: undefined, limit: undefined }));
+      } catch (error) {
+        return [count, (error as PlantStoreError).reason];
+      }
+  };
+  expect(await takeAll('alice')).toEqual([32, 'TOO_MANY_LISTS']);
+  expect(await takeAll('bob')).toEqual([16, 'TOO_MANY_LISTS']);
+  expect(await takeAll('carol')).toEqual([8, 'TOO_MANY_LISTS']);
+  for (const owner of ['dave', 'erin', 'frank', 'grace']) await takeAll(owner);
+  expect(await takeAll('heidi')).toEqual([0, 'OVERLOADED']);
+  for (const { plants } of open) await (plants as AsyncIterableIterator<unknown>).return!();
+  expect(await takeAll('heidi')).toEqual([32, 'TOO_MANY_LISTS']);
 });
 
 test('those who ask for the same list at once share one read of it, and get the same object', async () => {

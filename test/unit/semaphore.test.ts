@@ -59,6 +59,18 @@ describe('an owner', () => {
   });
 });
 
+test('no owner takes more than it leaves to others, so that few owners cannot take all', async () => {
+  const { semaphore, taken, take } = scene({ permits: 16, share: 4, maxWait: 1_000, maxWaiting: 8 });
+  const names = ['a', 'b', 'c', 'd', 'e'].flatMap((owner) => [0, 1, 2, 3].map((number) => `${owner} ${number}`));
+  for (const name of names) void take(name)?.catch?.(() => {});
+  await settle();
+  const count = (owner: string) => taken.filter((name) => name.startsWith(owner)).length;
+  expect(['a', 'b', 'c', 'd', 'e'].map(count)).toEqual([4, 4, 4, 2, 1]);
+  expect(semaphore.used).toBe(15);
+  await take('f 0');
+  expect(semaphore.used).toBe(16);
+});
+
 test('a permit that was released in this turn goes to who waits, and not to who comes now', async () => {
   const { taken, take, release } = scene({ permits: 1, maxWaiting: 8 });
   await take('mallory 0');
@@ -98,15 +110,15 @@ describe('who waits for longer than maxWait', () => {
   ])('%s, and is forgotten', async (_, owner, error) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const { semaphore, take, release } = scene({ permits: 2, share: 2, maxWait: 100, maxWaiting: 8 });
-    const held = owner === 'alice' ? ['mallory 0', 'bob 0'] : [`${owner} 0`, `${owner} 1`];
+    const { semaphore, take, release } = scene({ permits: 4, share: 2, maxWait: 100, maxWaiting: 8 });
+    const held = owner === 'alice' ? ['mallory 0', 'mallory 1', 'bob 0', 'carol 0'] : [`${owner} 0`, `${owner} 1`];
     for (const name of held) await take(name);
     const waits = Promise.resolve(semaphore.acquire(owner)).catch((thrown) => thrown);
     vi.advanceTimersByTime(99);
     expect(semaphore.waiting).toBe(1);
     vi.advanceTimersByTime(1);
     expect(await waits).toBe(error);
-    expect([semaphore.used, semaphore.waiting]).toEqual([2, 0]);
+    expect([semaphore.used, semaphore.waiting]).toEqual([held.length, 0]);
     for (const name of held) release(name);
     await settle();
     expect(semaphore.used).toBe(0);

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { privateFile } from '../../files.ts';
@@ -48,9 +47,6 @@ const SEARCHED = 2_000;
 
 /** Keys that are looked up at once: a millisecond, with the longest texts. */
 const KEYS = 16;
-
-/** Most open snapshots. Each has three file descriptors and a small cache. */
-const MAX_SNAPSHOTS = 64;
 
 /** How to open a store. */
 export interface SqliteOptions {
@@ -115,6 +111,8 @@ function openDamaged(path: string, timeout?: number): DatabaseSync {
 class SqliteStore implements Store {
   readonly name: string;
   readonly advanceLimit = 256;
+  /** Each has three file descriptors and a small cache. */
+  readonly maxSnapshots = 64;
   readonly #path: string;
   readonly #openToRead: () => DatabaseSync;
   readonly #appending: DatabaseSync;
@@ -275,8 +273,6 @@ class SqliteStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
-    if (this.#snapshots.size >= MAX_SNAPSHOTS)
-      throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
     const snapshot = new SqliteSnapshot(this.#openToRead(), this.#reads, (closed) => this.#snapshots.delete(closed));
     this.#snapshots.add(snapshot);
     return snapshot;

@@ -1,7 +1,7 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
-import { type Permit, Semaphore } from '../../semaphore.ts';
+import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import type { Page } from '../batches.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
@@ -40,7 +40,8 @@ export class Lists {
   constructor(follower: Follower, cache: ListCache, long: number) {
     this.#follower = follower;
     this.#cache = cache;
-    this.#longLists = new Semaphore({ permits: Number.MAX_SAFE_INTEGER, share: long, maxWaiting: 0 });
+    const permits = follower.store.maxSnapshots ?? Number.MAX_SAFE_INTEGER;
+    this.#longLists = new Semaphore({ permits, share: long, maxWaiting: 0 });
     this.#rows = new RowReader(follower.store);
     follower.tail.onRowsOutdated(() => cache.clear());
     follower.tail.onExtended((news) => cache.extended(news));
@@ -164,11 +165,13 @@ export class Lists {
     }
   }
 
-  /** One owner cannot use up all open snapshots. */
+  /** Few owners cannot use up all open snapshots. */
   async #permitFor(owner: string): Promise<Permit> {
     try {
       return await this.#longLists.acquire(owner);
-    } catch {
+    } catch (error) {
+      if (error === OVERLOADED)
+        throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again');
       throw new PlantStoreError(
         'TOO_MANY_LISTS',
         'too many long lists of this owner are being read; read them to their end, or in pages with limit',
