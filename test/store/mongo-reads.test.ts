@@ -51,34 +51,31 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     await cleanup();
   });
 
-  test.each(Object.keys(ROW_READS))(
-    'many rows %s are decoded over several turns of the event loop',
-    async (name) => {
-      const { store, uri, cleanup } = await openMongoStore();
-      await fill(store, 900, 'alice');
-      const client = new MongoClient(uri, { ...BSON, monitorCommands: true });
-      let turns = Number.NaN;
-      client.on('commandSucceeded', ({ commandName }) => {
-        if (commandName === 'aggregate') turns = 0;
-      });
-      const [db, clock] = [client.db(), new CausalClock(client)];
-      const readModel = new ReadModel(
-        db,
-        clock,
-        new Primary(client, false, async () => {}),
-        new Transactions(client, db, clock),
-      );
-      let isOver = false;
-      const over = ROW_READS[name]!(readModel, 'alice').finally(() => {
-        isOver = true;
-      });
-      for (; !isOver; turns++) await setImmediate();
-      await over;
-      expect(turns).toBeGreaterThan(4);
-      await client.close();
-      await cleanup();
-    },
-  );
+  test.each(Object.keys(ROW_READS))('many rows %s are decoded over several turns of the event loop', async (name) => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await fill(store, 900, 'alice');
+    const client = new MongoClient(uri, { ...BSON, monitorCommands: true });
+    let turns = Number.NaN;
+    client.on('commandSucceeded', ({ commandName }) => {
+      if (commandName === 'aggregate') turns = 0;
+    });
+    const [db, clock] = [client.db(), new CausalClock(client)];
+    const readModel = new ReadModel(
+      db,
+      clock,
+      new Primary(client, false, async () => {}),
+      new Transactions(client, db, clock),
+    );
+    let isOver = false;
+    const over = ROW_READS[name]!(readModel, 'alice').finally(() => {
+      isOver = true;
+    });
+    for (; !isOver; turns++) await setImmediate();
+    await over;
+    expect(turns).toBeGreaterThan(4);
+    await client.close();
+    await cleanup();
+  });
 
   test.each(Object.keys(FIRST_READS))(
     'the first read %s under a primary follows on a majority write: what a new primary has may not be known to be committed',
