@@ -78,6 +78,7 @@ async function* examined(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncG
   for await (const batch of batches) {
     for (const event of batch) {
       // The chain comes first, because it locates damage.
+      if (event.position > head.position + 1) refuse({ position: head.position + 1, message: lacking(event.position) });
       head = headAfterIntact(head, event);
       refuse(flawOf(event));
     }
@@ -89,6 +90,9 @@ async function* examined(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncG
   // An erased event precedes its OwnerErased event, so the counts are known only at the end.
   refuse(erasures.failure());
 }
+
+const lacking = (next: number): string =>
+  `the next event has position ${next}; an import needs the whole log, exported without --after, --from, --owner and --id`;
 
 function refuse(failure: Failure | undefined): void {
   if (failure !== undefined) throw new BrokenChainError(failure.position!, failure.message);

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { Moment } from '../audit/fold/as-of.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
+import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 const DIGITS = /^\d+$/;
 const INT64 = /^-?\d{1,19}$/;
@@ -54,4 +55,13 @@ export function subjectKey(text: string): Uint8Array {
   if (key.length !== SUBJECT_KEY)
     throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
   return key;
+}
+
+/** Parses the vkey of a log, or by `parse` that of a witness. */
+export function vkey(text: string, parse: (vkey: string) => VerifierKey = parseLogKey): VerifierKey {
+  try {
+    return parse(text.trim());
+  } catch (error) {
+    throw new InvalidArgumentError(`Expected a vkey: ${(error as Error).message}.`);
+  }
 }

@@ -5,7 +5,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { naming } from '../log/sqlite/damage.ts';
 import { cosignatureKey, cosigner } from '../tlog/signer.ts';
-import { formatVerifierKey, isKeyName, parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { formatVerifierKey, isKeyName, type VerifierKey } from '../tlog/verifier-key.ts';
+import { vkey } from './arguments.ts';
 import { print } from './output.ts';
 
 interface Options {
@@ -63,14 +64,6 @@ Example:
 function name(text: string): string {
   if (!isKeyName(text)) throw new InvalidArgumentError('Expected a name without spaces or plus signs.');
   return text;
-}
-
-function vkey(text: string): VerifierKey {
-  try {
-    return parseLogKey(text.trim());
-  } catch (error) {
-    throw new InvalidArgumentError(`Expected a vkey: ${(error as Error).message}.`);
-  }
 }
 
 function port(text: string): number {

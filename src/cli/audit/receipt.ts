@@ -8,7 +8,8 @@ import { readPieces } from '../../files.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { eventAt } from '../../log/whole-range.ts';
-import { position } from '../arguments.ts';
+import { formatVerifierKey, parseWitnessKey } from '../../tlog/verifier-key.ts';
+import { position, vkey } from '../arguments.ts';
 import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 import { signNow } from './checkpoint.ts';
@@ -25,10 +26,12 @@ export const checkReceiptCommand = (): Command =>
       'Verify a receipt and print what it proves. Needs no store, network or settings. Exit code 0: the receipt is valid.',
     )
     .argument('<file>', 'a receipt from audit receipt or GetReceipt')
-    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust')
-    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', (vkey, all: string[] = []) => [
+    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust', (text) =>
+      formatVerifierKey(vkey(text)),
+    )
+    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', (text, all: string[] = []) => [
       ...all,
-      vkey,
+      formatVerifierKey(vkey(text, parseWitnessKey)),
     ])
     .addHelpText(
       'after',
@@ -38,10 +41,9 @@ Example:
     )
     .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
       const { checkReceipt } = await import('../../audit/check-receipt.ts');
-      const trusted = witness.map((vkey) => vkey.trim());
       const receipt = await receiptIn(file);
       try {
-        await print([sentence(checkReceipt(receipt, key.trim(), trusted))]);
+        await print([sentence(checkReceipt(receipt, key, witness))]);
       } catch (error) {
         throw new Error(`the receipt in ${file} is not valid: ${(error as Error).message}`, { cause: error });
       }

@@ -5,14 +5,15 @@ import { readText } from '../../files.ts';
 import { DamagedStoreError, LostRecordError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import { type Checkpoint, openCheckpoint } from '../../tlog/checkpoint.ts';
-import { parseLogKey } from '../../tlog/verifier-key.ts';
+import { parseLogKey, type VerifierKey } from '../../tlog/verifier-key.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
+import { vkey } from '../arguments.ts';
 import { Progress, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
 
 interface Options {
   readonly checkpoint?: string;
-  readonly key?: string;
+  readonly key?: VerifierKey;
   readonly json?: true;
 }
 
@@ -23,7 +24,7 @@ export const verifyCommand = (): Command =>
       'Verify the log: find the first place where anything was changed, lost, reordered or invented. Exit code 0: the log is whole.',
     )
     .option('--checkpoint <file>', 'an earlier checkpoint that the log must extend')
-    .option('--key <vkey>', 'vkey that verifies the checkpoint; default: the key of this store')
+    .option('--key <vkey>', 'vkey that verifies the checkpoint; default: the key of this store', (text) => vkey(text))
     .option('--json', 'print the verdict as JSON')
     .addHelpText(
       'after',
@@ -70,11 +71,11 @@ function onDamage(error: unknown): Verdict {
   throw error;
 }
 
-async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {
+async function checkpointIn(store: Store, file: string, given: VerifierKey | undefined): Promise<Checkpoint> {
   const note = await readText(file);
-  const vkey = key ?? (await openLogKey(storeConfig(), store)).vkey;
+  const key = given ?? parseLogKey((await openLogKey(storeConfig(), store)).vkey);
   try {
-    return openCheckpoint(note, parseLogKey(vkey));
+    return openCheckpoint(note, key);
   } catch (error) {
     throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}`, { cause: error });
   }

@@ -59,7 +59,8 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
     const { keys } = await fetchKeys(issuer.jwksUrl, LIMIT);
     return ok('issuer', `${href} has ${counted(keys.length, 'key')}`);
   } catch (error) {
-    return fail('issuer', `${href}: ${fetchFailure(error as Error)}; the service cannot verify new tokens`);
+    const fault = `${href}: ${fetchFailure(error as Error)}; the service cannot verify new tokens`;
+    return fail('issuer', `${fault}: correct JWKS_URL, or let this machine reach the issuer`);
   }
 }
 
@@ -105,7 +106,8 @@ export async function examineKafka(settings: NonNullable<Config['kafka']>): Prom
   try {
     return ok('kafka', await within(KAFKA_LIMIT, examined()));
   } catch (error) {
-    return fail('kafka', `${settings.brokers.join()}: ${reasonOf(error)}`);
+    const fault = `${settings.brokers.join()}: ${reasonOf(error)}; nothing can be published`;
+    return fail('kafka', `${fault}: correct the settings KAFKA_*, or let this machine reach the brokers`);
   } finally {
     client.close();
   }

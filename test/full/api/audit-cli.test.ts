@@ -9,6 +9,7 @@ import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import { formatVerifierKey, SIGNATURE_TYPE } from '../../../src/tlog/verifier-key.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
@@ -275,7 +276,10 @@ test.each([
   expect(stderr).toBe('plantstore: no-such-file: no such file or directory\n');
 });
 
-test.each([['verify', '--checkpoint'], ['import'], ['check-receipt', '--key', 'any+00000000+AQ==']])(
+/** A key of nobody. */
+const VKEY = formatVerifierKey({ name: 'any', type: SIGNATURE_TYPE.ed25519, publicKey: new Uint8Array(32) });
+
+test.each([['verify', '--checkpoint'], ['import'], ['check-receipt', '--key', VKEY]])(
   'a folder in the place of a file is named: audit %s',
   async (...args) => {
     await some();
@@ -319,6 +323,20 @@ test('a file that is wrong at its end is not imported at all; of a pipe the righ
   expect(linesOf(events).startsWith(landed)).toBe(true);
   expect(await command(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
   expect((await command(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
+});
+
+test('an export of a part of the log is refused, and the message says how to export the whole', async () => {
+  const events = await fill(added('alice', 1n), added('bob', 1n), added('alice', 2n));
+  const file = join(root, 'part.ndjson');
+  for (const [part, at] of [
+    [events.slice(1), 1],
+    [[events[0]!, events[2]!], 2],
+  ] as const) {
+    writeFileSync(file, linesOf(part));
+    const { code, stderr } = await command(['audit', 'import', file], { DATA_DIR: join(root, 'copy') });
+    const why = `the log is broken at position ${at}: the next event has position ${at + 1}; an import needs the whole log, exported without --after, --from, --owner and --id`;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `plantstore: ${why}\n` });
+  }
 });
 
 test('nothing is imported into a store that a service runs on', async () => {

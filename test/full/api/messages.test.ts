@@ -227,7 +227,8 @@ test('the history of a plant that never was', async () => {
 });
 
 test('a key without the checkpoint that it is for, which would check nothing', async () => {
-  const { stdout, message } = await failureOf(['audit', 'verify', '--key', 'garbage']);
+  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const { stdout, message } = await failureOf(['audit', 'verify', '--key', vkey]);
   expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('--checkpoint') });
 });
 

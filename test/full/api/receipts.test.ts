@@ -10,7 +10,7 @@ import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_servic
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatTlogProof, parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
-import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { AUDIT_KEY_FILE } from '../../../src/transparency/log-key.ts';
 import { command } from '../../support/command.ts';
 import { client } from '../../support/http.ts';
@@ -98,9 +98,20 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow(
     'a field that an event cannot have',
   );
-  const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
+  const stranger = formatVerifierKey({ ...parseVerifierKey(vkey), name: 'plantstore/0' });
+  const wrong = await audit(['check-receipt', file, '--key', stranger], nowhere);
   const told = expect.stringContaining(`plantstore: the receipt in ${file} is not valid: `);
   expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: told });
+  const options = [
+    ['--key', 'nonsense', 'a vkey has the form <name>+<8 hexadecimal digits>+<base64>'],
+    ['--key', vkey.replace('plantstore/', 'plantstore/0'), 'malformed vkey: its id does not match its name and key'],
+    ['--witness', vkey, `${vkey.split('+')[0]} is the key of a log, not that of a witness`],
+  ] as const;
+  for (const [option, value, why] of options) {
+    const { code, stderr } = await audit(['check-receipt', file, '--key', vkey, option, value], nowhere);
+    const told = `error: option '${option} <vkey>' argument '${value}' is invalid. Expected a vkey: ${why}.\n`;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: told });
+  }
   const absent = await audit(['receipt', '9999']);
   expect(absent).toMatchObject({ code: 1, stderr: 'plantstore: the log has no event at position 9999\n' });
 });
