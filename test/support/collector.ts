@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A span in OTLP's JSON. */
 export interface ExportedSpan {
@@ -35,10 +34,12 @@ export const traceparent = ({ traceId, spanId }: ReturnType<typeof caller>, flag
 export class Collector implements AsyncDisposable {
   readonly exports: Export[] = [];
   readonly #server: Server;
+  readonly #arrivals = new EventEmitter<{ arrival: [] }>().setMaxListeners(0);
 
   private constructor() {
     this.#server = createServer(async (request, response) => {
       this.exports.push((await json(request)) as Export);
+      this.#arrivals.emit('arrival');
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   }
@@ -72,7 +73,7 @@ export class Collector implements AsyncDisposable {
     for (;;) {
       const found = this.spans.filter((span) => span.traceId === traceId);
       if (found.length >= count) return found;
-      await sleep(10);
+      await once(this.#arrivals, 'arrival');
     }
   }
 
