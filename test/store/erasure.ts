@@ -148,28 +148,6 @@ export function erasureContract(name: string, open: OpenSearchable): void {
       }),
     );
 
-    test(
-      'a call that another one with its key overtakes returns the same outcome',
-      on(async ({ store, second }) => {
-        await fill(store);
-        const key = new Uint8Array(16).fill(8);
-        const log = await openLog(override(store, { close: async () => {} }), quiet);
-        const behind = await second();
-        let first: Erased | undefined;
-        const overtaken = override(behind, {
-          async *read(after, only) {
-            if (only?.owner !== undefined) first ??= await outcomeOf(log, key);
-            yield* behind.read(after, only);
-          },
-        });
-        const other = await openLog(overtaken, quiet);
-        expect(await outcomeOf(other, key)).toEqual(first);
-        expect(first?.position).toBeDefined();
-        await log.close();
-        await other.close();
-      }),
-    );
-
     test.each([
       ['the rest alone', async () => {}, false],
       ['all anew after an erasure', async (log: EventLog) => void (await eraseWords(log, 'other 1')), true],

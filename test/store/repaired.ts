@@ -37,10 +37,8 @@ async function idsOf(log: EventLog): Promise<bigint[]> {
   return (plants as readonly PlantRow[]).map(({ id }) => id);
 }
 
-const about = { owner: 'alice', actor: 'alice' };
 const add = (log: EventLog, id: bigint, owner = 'alice') =>
   log.submit({ type: 'AddPlant', owner, actor: owner, plant: { id, name: 'Fern', tag: undefined } });
-const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
 
 /** What a repair means for what is remembered, on any store. */
 export function repairedContract(name: string, open: OpenDatabase): void {
@@ -78,40 +76,6 @@ export function repairedContract(name: string, open: OpenDatabase): void {
       }
     });
 
-    test('what an instance remembers of a damaged read model ends with a repair, on every instance', async () => {
-      const opened = await open();
-      await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
-      await project(opened.store);
-      const database = await opened.database();
-      await database.removePlant('alice', 3n);
-      await database.close();
-      const logs = await Promise.all([0, 1].map(async () => openLog(await opened.second(), quiet)));
-      try {
-        let next = 10n;
-        for (const log of logs) {
-          // Learned, as busy owners are, so that commands are decided without a read.
-          for (let adds = 0; adds < 10; adds++) {
-            await add(log, next++);
-            await sleep(5);
-          }
-          await expect(remove(log, 3n)).rejects.toThrow('no plant');
-          expect(await idsOf(log)).not.toContain(3n);
-        }
-        await repair(opened.store);
-        for (const log of logs) {
-          await expect(add(log, 3n)).rejects.toThrow('exists');
-          expect(await idsOf(log)).toContain(3n);
-        }
-        await remove(logs[0]!, 3n);
-        const { position } = await logs[1]!.head();
-        await expect.poll(() => opened.store.checkpoint()).toBe(position);
-        expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
-      } finally {
-        await Promise.all(logs.map((log) => log.close()));
-        await opened.cleanup();
-      }
-    });
-
     test('a watch that began on wrong rows ends with a repair, and does not go on from them', async () => {
       const opened = await open();
       await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
@@ -144,46 +108,6 @@ export function repairedContract(name: string, open: OpenDatabase): void {
         expect(await begun(3)).toEqual(['reset', 1n, 2n, 3n, 4n, 'ready']);
       } finally {
         watches.close(new PlantStoreError('SHUTTING_DOWN', 'over'));
-        await log.close();
-        await opened.cleanup();
-      }
-    });
-
-    test('what was read before a repair, and is put together after it, is not remembered', async () => {
-      const opened = await open();
-      await append(opened.store, added('alice', 1n), added('alice', 2n), added('bob', 1n));
-      await project(opened.store);
-      const database = await opened.database();
-      await database.removePlant('alice', 2n);
-      await database.close();
-      const second = await opened.second();
-      const gate = Promise.withResolvers<void>();
-      const reading = Promise.withResolvers<void>();
-      let reads = 0;
-      const store = override(second, {
-        list: async (owner, after, limit) => {
-          const rows = await second.list(owner, after, limit);
-          if (owner === 'alice' && reads++ === 0) {
-            reading.resolve();
-            await gate.promise;
-          }
-          return rows;
-        },
-      });
-      const log = await openLog(store, quiet);
-      try {
-        const early = listOf(log);
-        await reading.promise;
-        await repair(opened.store);
-        // It hears of the repair by a list of somebody else, and asks for the same list again while the first is being read.
-        await log.list({ owner: 'bob', after: undefined, limit: undefined });
-        const late = idsOf(log);
-        gate.resolve();
-        expect((await early).plants).toHaveLength(2);
-        expect(await late).toEqual([1n, 2n]);
-        expect(await idsOf(log)).toEqual([1n, 2n]);
-      } finally {
-        gate.resolve();
         await log.close();
         await opened.cleanup();
       }
@@ -415,38 +339,6 @@ export function repairsContract(name: string, open: OpenDatabase): void {
       const store = override(opened.store, { head: async () => headAt((await eventAt(opened.store, EVENTS - 9))!) });
       await repair(store);
       await expectWhole(opened.store);
-      await opened.cleanup();
-    }, 60_000);
-
-    test('events that were decided on damaged rows, and come after the checkpoint, keep no repair from its end', async () => {
-      const opened = await damaged(async (database) => {
-        await database.removePlant('alice', 7n);
-        await database.putPlant(weed('zoe', 1n));
-      });
-      await opened.damage();
-      // With these rows, both are allowed. An instance that was frozen meanwhile appends them after a first repair, too.
-      const wrong = [added('alice', 7n), added('alice', 601n), deleted('zoe', 1n), added('zoe', 2n)];
-      for (const isRepaired of [false, true]) {
-        if (isRepaired) await repair(opened.store);
-        await append(opened.store, ...wrong);
-        await repair(opened.store);
-        expect(await opened.store.checkpoint()).toBe((await opened.store.head()).position);
-        const { places } = await verdictOf(opened.store);
-        expect(places).toEqual({ decisions: EVENTS + 1 });
-      }
-      await opened.cleanup();
-    }, 60_000);
-
-    test('a plant that is there, and is added and deleted again, is left by no step', async () => {
-      const opened = await damaged(async (database) => database.removePlant('alice', 7n));
-      await opened.damage();
-      // Decided on the rows as they are now, and appended by an instance that was frozen while they were repaired.
-      const wrong = [added('alice', 7n), deleted('alice', 7n)];
-      await repair(opened.store);
-      await append(opened.store, ...wrong);
-      await project(opened.store);
-      expect((await opened.store.get([{ owner: 'alice', id: 7n }])).rows).toEqual([undefined]);
-      expect((await verdictOf(opened.store)).places).toEqual({ decisions: EVENTS + 1 });
       await opened.cleanup();
     }, 60_000);
 

@@ -343,20 +343,6 @@ describe('places', () => {
     const [first, ...more] = Array.from({ length: 4 }, (_, index) => open(new Caller(String(index))));
     expect([first!.ended, ...endsOf(more)]).toEqual([0, 0, 0, 1]);
   });
-
-  test('a connection counts for its caller of the moment, until it is closed', () => {
-    const { places, open } = scene(3);
-    const [fresh, alice] = [new Caller(''), new Caller('alice')];
-    const own = open(fresh);
-    own.moveTo(alice);
-    const strangers = [open(fresh), open(fresh)];
-    open(fresh);
-    expect([own.ended, ...endsOf(strangers)]).toEqual([0, 1, 0]);
-    places.remove(strangers[0]!);
-    places.remove(strangers[1]!);
-    open(fresh);
-    expect(endsOf(strangers)).toEqual([1, 0]);
-  });
 });
 
 describe('held memory', () => {
@@ -411,17 +397,6 @@ describe('held memory', () => {
     expect([small!.ended, moved!.ended]).toEqual([0, 0]);
   });
 
-  test('what a connection holds goes with it to another caller', () => {
-    const { ended, hold } = scene(1_000);
-    const [unknown, alice] = [new Caller(''), new Caller('alice')];
-    const connection = hold(unknown, 400);
-    connection.moveTo(alice);
-    expect([unknown.takes.memory, alice.takes.memory]).toEqual([0, 400]);
-    hold(unknown, 300);
-    hold(unknown, 350);
-    expect(ended).not.toContain(connection);
-  });
-
   test('of many connections of a size, few go at a time', () => {
     const { memory, ended, hold } = scene(10_000);
     const mallory = new Caller('mallory');
@@ -429,13 +404,6 @@ describe('held memory', () => {
     expect(ended.length).toBeGreaterThan(0);
     expect(ended.length).toBeLessThanOrEqual(30);
     expect(memory.taken).toBeLessThanOrEqual(10_000);
-  });
-
-  test('a connection that was removed holds nothing', () => {
-    const { memory, hold } = scene(1_000);
-    const alice = new Caller('alice');
-    memory.remove(hold(alice, 400));
-    expect([memory.taken, alice.takes.memory]).toEqual([0, 0]);
   });
 
   test('a connection that was ended and still counts what comes on it does no harm', () => {

@@ -1,33 +1,23 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
-import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
-import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
+import { Channel, type LiveStep, type Step } from '../../src/plants/watch/channel.ts';
 import { Watch, type WatchedLog } from '../../src/plants/watch/watch.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { added, chain } from '../support/events.ts';
 import { ALICE } from '../support/principal.ts';
 
-const PIECE = 64 * 1024;
 const VALID = { until: Number.POSITIVE_INFINITY, holds: true, confirm: async () => {} };
 const VIEWER = { unsent: 0, news: () => {}, quiet: () => {}, ended: () => {} };
 
 const LARGE = '\u0001'.repeat(1024);
-const missed = chain(
-  EMPTY_HEAD,
-  Array.from({ length: 2_000 }, (_, index) => added('alice', BigInt(index), LARGE, LARGE)),
-);
-const rows = missed.map((_, index) => ({ id: BigInt(index), name: LARGE, tag: LARGE }));
-
-/** The most bytes of a step here. */
-const STEP = stepBytes({ type: 'added', position: 1, plant: rows[0]! });
+/** More than one piece of a beginning has. */
+const rows = Array.from({ length: 100 }, (_, index) => ({ id: BigInt(index), name: LARGE, tag: LARGE }));
 
 const keeper = (log: object) => ({
   log: {
     head: async () => {},
-    status: { head: missed.length },
     recent: () => undefined,
-    list: async () => ({ plants: rows, position: missed.length }),
     ...log,
   } as unknown as WatchedLog,
   delivered: () => {},
@@ -35,39 +25,14 @@ const keeper = (log: object) => ({
   left: () => {},
 });
 
-test.each([
-  ['what a reader missed', keeper({ recent: () => missed }), missed.length],
-  ['the state', keeper({}), rows.length + 2],
-])('%s comes in pieces, one in a turn of the event loop', async (_, of, count) => {
-  const watch = new Watch(of, new Channel('alice'), VALID, VIEWER);
-  let turns = 0;
-  const next = () => {
-    turns++;
-    immediate = setImmediate(next);
-  };
-  let immediate = setImmediate(next);
-  let pieces = 0;
-  let steps = 0;
-  for await (const piece of await watch.begin(0)) {
-    pieces++;
-    steps += piece.length;
-    const bytes = piece.reduce((sum, step) => sum + stepBytes(step), 0);
-    expect(bytes).toBeLessThan(PIECE + STEP);
-  }
-  clearImmediate(immediate);
-  expect(steps).toBe(count);
-  expect(pieces).toBeGreaterThan(50);
-  expect(turns).toBeGreaterThanOrEqual(pieces - 1);
-});
-
 test('an erasure ends a beginning that is not read yet, so that nothing erased is sent afterwards', async () => {
   let erase = () => {};
   const log = {
-    list: async () => ({ plants: rows, position: missed.length }),
-    status: { head: missed.length },
+    list: async () => ({ plants: rows, position: rows.length }),
+    status: { head: rows.length },
     held: () => [],
     onExtended: (listener: (news: unknown[]) => void) => {
-      erase = () => listener([{ position: missed.length + 1, erases: { owner: 'alice' } }]);
+      erase = () => listener([{ position: rows.length + 1, erases: { owner: 'alice' } }]);
       return () => {};
     },
     onRowsOutdated: () => () => {},
