@@ -134,11 +134,6 @@ export const OTHERS: Readonly<
     weight: 0.5,
     draw: (random) => ({ do: 'topic away', for: random.scaled(1_000, 30_000) }),
   },
-  'rewind topic': {
-    share: 0.05,
-    weight: 0.3,
-    draw: (random) => ({ do: 'rewind topic', by: random.scaled(10, 20_000) }),
-  },
   cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,

@@ -83,7 +83,7 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
   }
   const plan: Plan = {
     instances: random.one([1, 2, 2, 3, 3, 3]),
-    publishes: random.chance(0.2) || steps.some((step) => step.do === 'rewind topic' || step.do === 'topic away'),
+    publishes: random.chance(0.2) || steps.some((step) => step.do === 'topic away'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
     isEmbedded: random.of('embedded').chance(0.25),

@@ -79,8 +79,6 @@ export type Action =
   | { readonly do: 'restore'; readonly for: number }
   /** Kafka takes no events for a time. */
   | { readonly do: 'topic away'; readonly for: number }
-  /** Kafka is restored as it was so many milliseconds ago. */
-  | { readonly do: 'rewind topic'; readonly by: number }
   | { readonly do: 'cut'; readonly at: number }
   | {
       readonly do: 'line';

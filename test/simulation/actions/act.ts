@@ -6,7 +6,7 @@ import { cutOff, depose, disturbLine, failOver, freeze, kill, stop } from './dis
 import { eraseBy, eraseByCommand, move, newEraser, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
-import { backUp, restore, rewindTopic } from './restore.ts';
+import { backUp, restore } from './restore.ts';
 import { damage } from './tamper.ts';
 import { Watcher } from './watch.ts';
 
@@ -61,7 +61,6 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   'topic away': (world, action) => {
     if (world.topic !== undefined) world.topic.awayUntil = world.scheduler.now + action.for;
   },
-  'rewind topic': (world, { by }) => rewindTopic(world, by),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
   line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),
 };

@@ -16,11 +16,3 @@ export function restore(world: World, milliseconds: number): void {
   world.tell('operator', `restores the backup that ends at ${backup.events.length}`);
   world.restore(backup);
 }
-
-/** Kafka is restored as it was some time ago, with its checkpoint. The publisher finds out by itself. */
-export function rewindTopic(world: World, by: number): void {
-  const { topic, server, scheduler } = world;
-  if (topic === undefined) return;
-  topic.rewind(scheduler.now - by, () => server.database.committed.events);
-  world.tell('operator', `restores the topic to ${topic.end.position}`);
-}

@@ -6,15 +6,14 @@ import { Violation } from './violation.ts';
 
 /**
  * Judges a topic that has every event up to a position: each once and in order, as it is in the log, but for those
- * whose owner was erased before they came there. An OwnerErased comes with its owner, unless the topic has lost it once
- * its erasure was complete.
+ * whose owner was erased before they came there. An OwnerErased comes with its owner.
  */
 export function judgeTopic(truth: Truth, topic: FakeTopic): void {
   if (isOfEarlierLog(truth, topic)) judgeOneLog(truth, topic);
   else judgeWhole(truth, topic);
 }
 
-function judgeWhole(truth: Truth, { messages, end, lost }: FakeTopic): void {
+function judgeWhole(truth: Truth, { messages, end }: FakeTopic): void {
   const wrong = (what: string, owner?: string) => new Violation('topic', what, owner);
   const byPosition = new Map<number, EventMessage>();
   let last = 0;
@@ -29,7 +28,7 @@ function judgeWhole(truth: Truth, { messages, end, lost }: FakeTopic): void {
     const owner = truth.erasedOwners.get(eventId) ?? plantEventOf(logged)?.owner;
     const message = byPosition.get(position);
     if (message === undefined) {
-      const isExcused = type === 'OwnerErased' ? lost.has(position) : truth.erasedAt(owner!) > position;
+      const isExcused = type !== 'OwnerErased' && truth.erasedAt(owner!) > position;
       if (!isExcused) throw wrong(`${position} is missing`, owner);
     } else if (message.value !== eventMessage(logged)?.value) throw wrong(`${position} is another event`, owner);
   }

@@ -8,24 +8,17 @@ import type { Scheduler } from './scheduler.ts';
 /** How often a publication goes wrong. */
 const FAULTS = 0.02;
 
-const EMPTY: Published = { position: 0, hash: '' };
-
 /** A topic in memory with the promises of its port: one session at a time may publish, each batch in one transaction. */
 export class FakeTopic {
   readonly messages: EventMessage[] = [];
-  /** Positions of OwnerErased events that it may lack: it has lost them, and their erasures were complete by then. */
-  readonly lost = new Set<number>();
   /** Whether publications may go wrong. */
   isCalm = false;
   /** Nothing can be published before this time. */
   awayUntil = 0;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
-  #end = EMPTY;
+  #end: Published = { position: 0, hash: '' };
   #session = 0;
-  /** What it had after each publication, and when. */
-  readonly #states: { readonly at: number; readonly messages: readonly EventMessage[]; readonly end: Published }[] = [];
-  #events: (() => readonly LoggedEvent[]) | undefined;
 
   constructor(scheduler: Scheduler, random: Random) {
     this.#scheduler = scheduler;
@@ -35,16 +28,6 @@ export class FakeTopic {
   /** The last event on the topic. */
   get end(): Published {
     return this.#end;
-  }
-
-  /** Takes it back to what it had at a time. `events`: the log at any time. */
-  rewind(to: number, events: () => readonly LoggedEvent[]): void {
-    const { messages, end } = this.#states.findLast(({ at }) => at <= to) ?? { messages: [], end: EMPTY };
-    this.messages.splice(0, Number.POSITIVE_INFINITY, ...messages);
-    this.#end = end;
-    this.#states.push({ at: this.#scheduler.now, messages, end });
-    this.#session++;
-    this.#events = events;
   }
 
   /** The topic as a process reaches it. */
@@ -68,16 +51,11 @@ export class FakeTopic {
   }
 
   #publish(events: readonly LoggedEvent[]): void {
-    // From here on the publisher knows what the topic lacks.
-    for (const { position, type, erases } of this.#events?.() ?? [])
-      if (position > this.#end.position && type === 'OwnerErased' && erases === undefined) this.lost.add(position);
-    this.#events = undefined;
     for (const event of events) {
       const message = eventMessage(event);
       if (message !== undefined) this.messages.push(message);
       this.#end = { position: event.position, hash: Buffer.from(event.hash).toString('hex') };
     }
-    this.#states.push({ at: this.#scheduler.now, messages: [...this.messages], end: this.#end });
   }
 
   #call<T>(process: Process, work: () => T): Promise<T> {
