@@ -188,29 +188,6 @@ describe('turns', () => {
     await end(turns, busyOnes);
   });
 
-  test('come first for a caller that uses less than the others, who all have more work than time', async () => {
-    const turns = new Turns(60_000);
-    const busyOnes = Array.from({ length: 10 }, (_, number) => busy(turns, `mallory ${number}`, 32, 0.5));
-    const time = () => busyOnes.reduce((sum, one) => sum + one.time(), 0);
-    while (time() < 50) await setImmediate();
-    const caller = new Caller('alice');
-    const waits: number[] = [];
-    for (let number = 0; number < 20; number++) {
-      const connection = new TestConnection(caller, () => {
-        spend(0.25);
-        return false;
-      });
-      const before = time();
-      turns.add(connection);
-      while (connection.worked.length === 0) await setImmediate();
-      waits.push(time() - before);
-      while (time() < before + 20) await setImmediate();
-    }
-    await end(turns, busyOnes);
-    // The others have a millisecond each before it is an ordinary caller's turn.
-    expect(waits.toSorted((a, b) => a - b)[10]).toBeLessThan(5);
-  });
-
   test('are late after maxWait, and only then', async () => {
     const turns = new Turns(40);
     const connection = new TestConnection(new Caller('alice'));

@@ -59,8 +59,6 @@ export class Caller {
   readonly takes = nothing();
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;
-  /** What each caller could have used, by the count of Turns, when it had no more work. */
-  left = 0;
   /** Its connections with TLS whose memory does not count. */
   spared = 0;
   /** Its connections that wait for their turn, in order of arrival. */

@@ -34,10 +34,6 @@ export class Turns {
   readonly #favoured: readonly Caller[];
   /** The callers that have work. The one whose turn it is comes first. */
   readonly #callers = new Set<Caller>();
-  /** The callers that have work and began to have it while they had used less than the others. They come first. */
-  readonly #sparing = new Set<Caller>();
-  /** Milliseconds that each caller that has work could use since the start, if all had used as much. */
-  #fair = 0;
   #waiting = 0;
   /** Milliseconds for which connections have waited since the start, and when that was last known. */
   #clock = 0;
@@ -102,10 +98,7 @@ export class Turns {
     connection.waitsAs = undefined;
     this.#waiting--;
     caller.waiting.delete(connection);
-    if (caller.waiting.size > 0) return;
-    this.#callers.delete(caller);
-    this.#sparing.delete(caller);
-    caller.left = this.#fair;
+    if (caller.waiting.size === 0) this.#callers.delete(caller);
   }
 
   /**
@@ -122,9 +115,9 @@ export class Turns {
     const { caller } = connection;
     connection.waitsAs = caller;
     caller.waiting.add(connection);
-    if (this.#callers.has(caller) || this.#sparing.has(caller)) return;
-    caller.credit = Math.min(caller.credit + this.#fair - caller.left, QUANTUM);
-    (caller.credit > 0 ? this.#sparing : this.#callers).add(caller);
+    if (this.#callers.has(caller)) return;
+    caller.credit = Math.min(caller.credit, QUANTUM);
+    this.#callers.add(caller);
   }
 
   /** `planned`: the number of the turn in which this step was planned, for the one after it. */
@@ -158,17 +151,11 @@ export class Turns {
     if (caller === undefined) return;
     const time = Math.min(now - this.#workingSince, (1 + MOST_FOLLOWING) * this.#worked);
     caller.credit = Math.max(caller.credit - time, -MAX_DEBT);
-    this.#fair += time / Math.max(this.#callers.size + this.#sparing.size, 1);
     for (const one of this.#favoured) if (one !== caller) one.credit = Math.min(one.credit + time * FAVOUR, QUANTUM);
   }
 
   #next(): Connection {
     for (const { credit, waiting } of this.#favoured) if (credit > 0 && waiting.size > 0) return firstOf(waiting);
-    for (const caller of this.#sparing) {
-      if (caller.credit > 0) return firstOf(caller.waiting);
-      this.#sparing.delete(caller);
-      this.#callers.add(caller);
-    }
     let caller = firstOf(this.#callers);
     while (caller.credit <= 0 && this.#callers.size > 1) {
       caller.credit += QUANTUM;
