@@ -1,12 +1,12 @@
 import { keyString } from '../domain/plant.ts';
 import { headAfterIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import { Lease } from '../log/lease.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf } from '../log/view/projector.ts';
 import { randomUUID } from '../time/host.ts';
-import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
 import { differences } from './fold/difference.ts';
 import { Fold } from './fold/fold.ts';

@@ -10,7 +10,7 @@ import { Finisher } from './erasure/finisher.ts';
 import { BrokenChainError, headAt, verifyContent } from './event/chain.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event/event.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
-import type { Taker } from './forward/taker.ts';
+import type { Receiver } from './forward/receiver.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
 import type { BrokenReadModelError, Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
@@ -170,14 +170,14 @@ export class EventLog {
 
   /**
    * Joins the other instances of the log: from now on one instance writes, and the others forward their commands to it;
-   * see Forwarding. Returns the taker of their commands. Call it once only.
+   * see Forwarding. Returns the receiver of their commands. Call it once only.
    */
-  join(options: ForwardingOptions): Taker {
+  join(options: ForwardingOptions): Receiver {
     this.#forwarding = new Forwarding(
       { follower: this.#follower, committer: this.#committer, commitLimit: this.#commitLimit },
       options,
     );
-    return this.#forwarding.taker;
+    return this.#forwarding.receiver;
   }
 
   /**

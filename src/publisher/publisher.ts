@@ -1,10 +1,10 @@
 import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import { Lease } from '../log/lease.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
-import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { mismatch, type Published, type Topic, type TopicSession } from './topic.ts';

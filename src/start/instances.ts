@@ -1,7 +1,7 @@
 import type { Metadata } from '@grpc/grpc-js';
 import type { Config } from '../config.ts';
 import type { ForwardingOptions } from '../log/forward/forwarding.ts';
-import type { Taker } from '../log/forward/taker.ts';
+import type { Receiver } from '../log/forward/receiver.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -28,17 +28,17 @@ export function instancesOf(
   const warn = (refusal: string | undefined) => refusal && logger.warn(refusal);
   // The gRPC port tells of files that cannot be used.
   if (grpcTls !== undefined) refusalAsClient(grpcTls).then(warn, () => {});
-  let taker: Taker | undefined;
+  let receiver: Receiver | undefined;
   return {
     /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
     made,
     /** Adds the service that takes the commands of the others. It takes none before `join`. */
-    addTo: (server: Registry) => addForwarding(server, () => taker),
+    addTo: (server: Registry) => addForwarding(server, () => receiver),
     /** Whether a call's metadata show the secret of the lease that this instance holds. */
-    isInstance: (metadata: Metadata) => taker?.admits(secretOf(metadata)) === true,
+    isInstance: (metadata: Metadata) => receiver?.admits(secretOf(metadata)) === true,
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
-      taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
+      receiver = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import type { Taker } from '../../src/log/forward/taker.ts';
+import type { Receiver } from '../../src/log/forward/receiver.ts';
 import type { EventLog } from '../../src/log/log.ts';
 import { openWhenReachable } from '../../src/log/open.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -69,7 +69,7 @@ export class Instance {
   /** What it says to be wrong with its store, and with the read model, as its readiness does. */
   readonly faults: { store?: unknown; readModel?: unknown } = {};
   isStopping = false;
-  #taker: Taker | undefined;
+  #receiver: Receiver | undefined;
   #service: Service | undefined;
 
   constructor(process: Process, disk: Disk, surroundings: Surroundings) {
@@ -77,7 +77,7 @@ export class Instance {
     this.disk = disk;
     this.publishes = surroundings.topic !== undefined;
     this.#surroundings = surroundings;
-    surroundings.network.listen(process.name, { process, taker: () => this.#taker });
+    surroundings.network.listen(process.name, { process, receiver: () => this.#receiver });
     process.do(() => void this.#start().catch((error) => surroundings.onStartFailed(process, error)));
   }
 
@@ -109,7 +109,7 @@ export class Instance {
       () => {},
     );
     const watches = new Watches(log, WATCHES);
-    this.#taker = log.join({
+    this.#receiver = log.join({
       contact: () => ({ address: process.name }),
       openLink: network.linksOf(process),
       onReachable: () => {},

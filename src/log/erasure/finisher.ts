@@ -1,7 +1,7 @@
 import { randomUUID } from '../../time/host.ts';
-import { Lease } from '../../time/lease.ts';
 import { Pace } from '../../time/pause.ts';
 import { isIntact } from '../event/chain.ts';
+import { Lease } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
 import type { Store, Unfinished } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';

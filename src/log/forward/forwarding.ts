@@ -1,15 +1,15 @@
 import type { Command } from '../../domain/decider.ts';
 import { Backoff } from '../../time/backoff.ts';
 import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
-import { DURATION, Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
 import type { Cancellation, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
+import { DURATION, Lease, RENEWAL } from '../lease.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder } from '../store.ts';
 import { Forwarder, type ForwardingParts } from './forwarder.ts';
 import type { OpenLink } from './hop.ts';
-import { Taker } from './taker.ts';
+import { Receiver } from './receiver.ts';
 
 /** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */
 const LINK_AGE = 50 * 60_000;
@@ -48,7 +48,7 @@ export interface ForwardingOptions {
  */
 export class Forwarding {
   /** Accepts the commands of other instances. */
-  readonly taker: Taker;
+  readonly receiver: Receiver;
   readonly #parts: ForwardingParts;
   readonly #options: ForwardingOptions;
   readonly #holder = randomUUID();
@@ -67,7 +67,7 @@ export class Forwarding {
     const submit: Submit = (...command) => parts.committer.submit(...command);
     this.#parts = parts;
     this.#options = options;
-    this.taker = new Taker({
+    this.receiver = new Receiver({
       ...parts,
       submit: traced?.(submit) ?? submit,
       observer,
@@ -163,7 +163,7 @@ export class Forwarding {
 
   /** Is the writer until the lease is lost or handed on. Never rejects. */
   async #write(lease: Lease, secret: string): Promise<void> {
-    this.taker.open(secret);
+    this.receiver.open(secret);
     const { signal } = this.#handOn;
     for (;;) {
       await pause(RENEWAL, signal);
@@ -171,7 +171,7 @@ export class Forwarding {
       if (!(await lease.renew())) break;
     }
     await lease.giveBack();
-    await this.taker.close();
+    await this.receiver.close();
   }
 
   /** Forwards to the writer until it cannot. Rejects when the writer cannot be reached. */

@@ -6,7 +6,7 @@ import {
   ForwardRequestSchema,
   type ForwardResponse,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
-import type { Taker } from '../../log/forward/taker.ts';
+import type { Receiver } from '../../log/forward/receiver.ts';
 import { definitionOf } from '../grpc/definition.ts';
 import { fromRequest, toResponse } from './messages.ts';
 
@@ -23,12 +23,12 @@ const REFUSED = {
 
 /**
  * Adds plantstore.internal.v1.ForwardingService to a server. It admits only callers with the secret of the lease that
- * this instance holds as the writer; tokens do not count. `taker`: undefined until this instance takes commands from
+ * this instance holds as the writer; tokens do not count. `receiver`: undefined until this instance takes commands from
  * others.
  */
 export function addForwarding(
   server: Pick<Server, 'addService'>,
-  taker: () => Pick<Taker, 'admits' | 'begin'> | undefined,
+  receiver: () => Pick<Receiver, 'admits' | 'begin'> | undefined,
 ): void {
   const { forward } = definitionOf(ForwardingService);
   // Keeps unknown fields, so that a command with one is noticed.
@@ -37,7 +37,7 @@ export function addForwarding(
     { forward: { ...forward!, requestDeserialize } },
     {
       forward: (call: Call) => {
-        const open = taker();
+        const open = receiver();
         if (open?.admits(secretOf(call.metadata)) !== true) {
           call.emit('error', REFUSED);
           return;
@@ -51,8 +51,8 @@ export function addForwarding(
 /** The secret in a call's metadata, which other instances show. */
 export const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
 
-function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
-  const taking = taker.begin(
+function serve(call: Call, receiver: Pick<Receiver, 'begin'>): void {
+  const reception = receiver.begin(
     (answers) => {
       if (!call.destroyed && !call.writableEnded) call.write(toResponse(answers));
     },
@@ -60,11 +60,11 @@ function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
   );
   call.on('data', (request) => {
     try {
-      taking.take(fromRequest(request));
+      reception.receive(fromRequest(request));
     } catch (thrown) {
       call.emit('error', { code: status.UNIMPLEMENTED, details: String(thrown) });
     }
   });
-  call.on('end', () => taking.finish());
-  for (const over of ['cancelled', 'error', 'close']) call.on(over, () => taking.abandon());
+  call.on('end', () => reception.finish());
+  for (const over of ['cancelled', 'error', 'close']) call.on(over, () => reception.abandon());
 }

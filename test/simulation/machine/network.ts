@@ -1,5 +1,5 @@
 import type { Link, LinkListener, OpenLink } from '../../../src/log/forward/hop.ts';
-import type { Taker, Taking } from '../../../src/log/forward/taker.ts';
+import type { Receiver, Reception } from '../../../src/log/forward/receiver.ts';
 import type { Contact } from '../../../src/log/store.ts';
 import type { Process } from './process.ts';
 import type { Random } from './random.ts';
@@ -8,7 +8,7 @@ import type { Scheduler, Task } from './scheduler.ts';
 /** Who takes commands at an address. */
 interface Listening {
   readonly process: Process;
-  readonly taker: () => Taker | undefined;
+  readonly receiver: () => Receiver | undefined;
 }
 
 /** What happens to messages between two processes. */
@@ -60,7 +60,7 @@ export class Network {
     this.random = random;
   }
 
-  /** A process takes commands at an address, once it has a taker. */
+  /** A process takes commands at an address, once it has a receiver. */
   listen(address: string, listening: Listening): void {
     this.#listening.set(address, listening);
   }
@@ -103,20 +103,20 @@ export class Network {
     return { send: () => {}, finish: () => {}, close };
   }
 
-  #open(from: Process, to: Contact, { process, taker }: Listening, listener: LinkListener): Link {
+  #open(from: Process, to: Contact, { process, receiver }: Listening, listener: LinkListener): Link {
     const line = this.line(from.name, process.name);
     const [requests, replies] = [new Pipe(this, line, process), new Pipe(this, line, from)];
     let isOver = false;
-    let taking: Taking | undefined;
+    let reception: Reception | undefined;
     const end = (fault: unknown) => {
       if (isOver) return;
       isOver = true;
       listener.ended(fault);
     };
     requests.send(() => {
-      const taken = taker();
-      if (taken?.admits(to.secret) !== true) return replies.send(() => end(new Error('not admitted')));
-      taking = taken.begin(
+      const open = receiver();
+      if (open?.admits(to.secret) !== true) return replies.send(() => end(new Error('not admitted')));
+      reception = open.begin(
         (answers) => replies.send(() => isOver || listener.answered(answers)),
         () => replies.send(() => end(undefined)),
       );
@@ -125,15 +125,15 @@ export class Network {
       ends: [from, process],
       cut: () => {
         this.scheduler.after(0.1, from, () => end(new Error('the connection broke')));
-        this.scheduler.after(0.1, process, () => taking?.abandon());
+        this.scheduler.after(0.1, process, () => reception?.abandon());
       },
     });
     return {
-      send: (batch) => requests.send(() => taking?.take(batch)),
-      finish: () => requests.send(() => taking?.finish()),
+      send: (batch) => requests.send(() => reception?.receive(batch)),
+      finish: () => requests.send(() => reception?.finish()),
       close: () => {
         isOver = true;
-        requests.send(() => taking?.abandon());
+        requests.send(() => reception?.abandon());
       },
     };
   }

@@ -30,7 +30,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'the writer ignores onlyAfter',
-    file: 'log/forward/taker.ts',
+    file: 'log/forward/receiver.ts',
     from: `onlyAfter: after }`,
     to: `onlyAfter: Number.MAX_SAFE_INTEGER }`,
   },

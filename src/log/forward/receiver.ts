@@ -9,8 +9,8 @@ import { type Answers, type CommandOutcome, type ForwardedBatch, type ForwardedC
 /** Milliseconds to answer accepted commands after this instance stops being the writer. */
 const FAREWELL = 1_000;
 
-/** The parts that the taker uses. */
-export interface TakerOptions {
+/** The parts that the receiver uses. */
+export interface ReceiverOptions {
   readonly follower: Follower;
   readonly submit: Submit;
   readonly observer: ForwardObserver | undefined;
@@ -19,12 +19,12 @@ export interface TakerOptions {
 }
 
 /** Accepts commands from other instances while this one is the writer, and commits them with its own. */
-export class Taker {
-  readonly #options: TakerOptions;
-  readonly #takings = new Set<Taking>();
+export class Receiver {
+  readonly #options: ReceiverOptions;
+  readonly #receptions = new Set<Reception>();
   #secret: Buffer | undefined;
 
-  constructor(options: TakerOptions) {
+  constructor(options: ReceiverOptions) {
     this.#options = options;
   }
 
@@ -36,7 +36,7 @@ export class Taker {
   /** This instance is no longer the writer. Admits no instance, answers accepted commands and accepts no more. */
   async close(): Promise<void> {
     this.#secret = undefined;
-    await Promise.all([...this.#takings].map((taking) => taking.leave()));
+    await Promise.all([...this.#receptions].map((reception) => reception.leave()));
   }
 
   /** Whether the secret is that of this instance's lease. Takes constant time. */
@@ -49,19 +49,19 @@ export class Taker {
    * Begins to accept commands from an admitted instance. `say` gets every message for that instance. `end` is called
    * when no message will follow.
    */
-  begin(say: (answers: Answers) => void, end: () => void): Taking {
-    const taking = new Taking(this.#options, say, () => {
-      this.#takings.delete(taking);
+  begin(say: (answers: Answers) => void, end: () => void): Reception {
+    const reception = new Reception(this.#options, say, () => {
+      this.#receptions.delete(reception);
       end();
     });
-    this.#takings.add(taking);
-    return taking;
+    this.#receptions.add(reception);
+    return reception;
   }
 }
 
 /** The commands of one instance, over one link. */
-export class Taking {
-  readonly #options: TakerOptions;
+export class Reception {
+  readonly #options: ReceiverOptions;
   readonly #say: (answers: Answers) => void;
   readonly #end: () => void;
   readonly #ended = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ export class Taking {
   /** For Cancellation. True: nobody waits for the outcomes, so undecided commands are not applied. */
   aborted = false;
 
-  constructor(options: TakerOptions, say: (answers: Answers) => void, end: () => void) {
+  constructor(options: ReceiverOptions, say: (answers: Answers) => void, end: () => void) {
     this.#options = options;
     this.#say = say;
     this.#end = end;
@@ -87,7 +87,7 @@ export class Taking {
   }
 
   /** Accepts commands. Their outcomes follow in messages. */
-  take({ after, commands }: ForwardedBatch): void {
+  receive({ after, commands }: ForwardedBatch): void {
     this.#options.observer?.taken(commands.length);
     for (const command of commands) {
       this.#pending++;

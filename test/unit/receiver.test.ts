@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { Answers } from '../../src/log/forward/hop.ts';
-import { Taker } from '../../src/log/forward/taker.ts';
+import { Receiver } from '../../src/log/forward/receiver.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
 import { Tail } from '../../src/log/tail/tail.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
@@ -13,9 +13,9 @@ test('a writer that hands on says so at once, so that the others keep their comm
   const { store } = await openMemoryStore();
   const follower = new Follower(store, new Tail(EMPTY_HEAD));
   const answer = Promise.withResolvers<never>();
-  const taker = new Taker({ follower, submit: () => answer.promise, observer: undefined, onFault: () => {} });
-  taker.open('secret');
-  expect(taker.admits('secret')).toBe(true);
+  const receiver = new Receiver({ follower, submit: () => answer.promise, observer: undefined, onFault: () => {} });
+  receiver.open('secret');
+  expect(receiver.admits('secret')).toBe(true);
   const said: Answers[] = [];
   const first = Promise.withResolvers<void>();
   const say = (answers: Answers) => {
@@ -23,15 +23,15 @@ test('a writer that hands on says so at once, so that the others keep their comm
     first.resolve();
   };
   let ended = 0;
-  const taking = taker.begin(say, () => ended++);
+  const reception = receiver.begin(say, () => ended++);
   await first.promise;
-  taking.take({ after: 0, commands: [forwarded(1)] });
+  reception.receive({ after: 0, commands: [forwarded(1)] });
   expect(said).toEqual([{ position: 0, outcomes: [], leaving: false }]);
-  const closed = taker.close();
-  expect(taker.admits('secret')).toBe(false);
+  const closed = receiver.close();
+  expect(receiver.admits('secret')).toBe(false);
   // Before any command is answered.
   expect(said.at(-1)).toEqual({ position: 0, outcomes: [], leaving: true });
-  taking.take({ after: 0, commands: [forwarded(2)] });
+  reception.receive({ after: 0, commands: [forwarded(2)] });
   answer.reject(new Error('refused'));
   await closed;
   expect(ended).toBe(1);

@@ -1,5 +1,5 @@
-import { monotonic } from './host.ts';
-import { pause, withTimeout } from './pause.ts';
+import { monotonic } from '../time/host.ts';
+import { pause, withTimeout } from '../time/pause.ts';
 
 /** Milliseconds that a lease lasts. Then another instance can take it. */
 export const DURATION = 3_000;
