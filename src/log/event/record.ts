@@ -1,7 +1,8 @@
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { decode } from './decode.ts';
 import type { Erases, LoggedEvent, StoredEvent } from './event.ts';
 import { DIGEST } from './fields.ts';
+import { WireWriter } from './wire-writer.ts';
 
 /** Numbers of the fields of plantstore.v1.Record. */
 const EVENT = 1;
@@ -12,38 +13,48 @@ const ERASES = 4;
 const OWNER = 1;
 const KEY = 2;
 
-/**
- * The tag of `hash` in plantstore.v1.Event, number 15, and the length of its value. It is the last field, so an event is
- * its canonical bytes, this, and the hash.
- */
-const HASH_TAG = Uint8Array.of((15 << 3) | WireType.LengthDelimited, DIGEST);
+/** Number of `hash` in plantstore.v1.Event. It is the last field, so an event is its canonical bytes and this field. */
+const HASH = 15;
+/** The bytes before `hash`: its tag and its length. */
+const HASH_TAG = Uint8Array.of((HASH << 3) | WireType.LengthDelimited, DIGEST);
+
+/** Most bytes of a record without what it holds. */
+const OVERHEAD = 128;
+
+const writer = new WireWriter();
 
 /** The bytes of plantstore.v1.Event: the canonical ones, and `hash`. */
 export const eventBytes = ({ bytes, hash }: StoredEvent): Uint8Array => Buffer.concat([bytes, HASH_TAG, hash]);
 
 /** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash` and `erases`. */
-export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(eventBytes(event), event, event.erases);
+export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(event, event);
 
 /**
  * The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. And without
  * `erases`, which is not kept for ever.
  */
-export const provenRecordBytes = (event: StoredEvent): Uint8Array => recordOf(event.bytes, event);
+export const provenRecordBytes = (event: StoredEvent): Uint8Array => recordOf(event);
 
-function recordOf(bytes: Uint8Array, { content, erasedBy }: StoredEvent, erases?: Erases): Uint8Array {
-  const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(bytes);
-  if (content !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(content);
-  if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
-  if (erases !== undefined)
-    record
-      .tag(ERASES, WireType.LengthDelimited)
-      .fork()
-      .tag(OWNER, WireType.LengthDelimited)
-      .string(erases.owner)
-      .tag(KEY, WireType.LengthDelimited)
-      .bytes(erases.key)
-      .join();
-  return record.finish();
+function recordOf(
+  { bytes, content, erasedBy = 0 }: StoredEvent,
+  { hash, erases }: Partial<Pick<StoredEvent, 'hash' | 'erases'>> = {},
+): Uint8Array {
+  writer.begin(OVERHEAD + bytes.length + (content?.length ?? 0) + WireWriter.roomFor(erases?.owner ?? ''));
+  const start = writer.open(EVENT);
+  writer.fields(bytes);
+  if (hash !== undefined) writer.bytes(HASH, hash);
+  writer.close(start);
+  if (content !== undefined) writer.bytes(CONTENT, content);
+  writer.number(ERASED_BY, erasedBy);
+  if (erases !== undefined) writeErases(erases);
+  return writer.written();
+}
+
+function writeErases({ owner, key }: Erases): void {
+  const start = writer.open(ERASES);
+  writer.text(OWNER, owner);
+  writer.bytes(KEY, key);
+  writer.close(start);
 }
 
 /** The event of `recordBytes`. Throws RangeError, with the reason, for bytes that it would not write. */

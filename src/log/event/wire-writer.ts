@@ -62,9 +62,14 @@ export class WireWriter {
   /** A bytes field, written even when it is empty. */
   bytes(field: number, value: Uint8Array): void {
     const start = this.open(field);
-    this.#bytes.set(value, start);
-    this.#end += value.length;
+    this.fields(value);
     this.close(start);
+  }
+
+  /** Fields that are encoded already. */
+  fields(bytes: Uint8Array): void {
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
   }
 
   /** Begins a length-delimited field. Returns where its content starts, for `close`. */
