@@ -5,6 +5,8 @@ export interface Readiness {
   readonly degraded?: boolean;
   /** A line for the operator. Contains no credential. */
   readonly detail?: string;
+  /** Of the store: the id of its log, once it is known. */
+  readonly log?: string | undefined;
 }
 
 /** The readiness of a dependency that is still starting. */

@@ -11,6 +11,8 @@ export type BrokenLogError = BrokenChainError | BrokenTreeError;
 export class StoreState {
   /** Whether the log has been opened. */
   isOpen = false;
+  /** The id of the opened log, once it is known. */
+  log: string | undefined;
   /** The reason why the store cannot be reached, while it cannot. */
   fault: unknown;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
@@ -67,6 +69,10 @@ export class StoreState {
    * alone.
    */
   get readiness(): Readiness {
+    return { ...this.#found, log: this.log };
+  }
+
+  get #found(): Readiness {
     if (this.fault instanceof LogChangedError) return { ready: false, detail: this.fault.message };
     if (this.fault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
     if (!this.isOpen) return STARTING;

@@ -14,6 +14,7 @@ import { LogChangedError } from '../log/tail/follower.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
+import type { StoreState } from '../observe/store-state.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { logGauges } from './gauges.ts';
 
@@ -70,17 +71,18 @@ export async function openStore(
   });
   state.fault = undefined;
   state.isOpen = true;
-  void tellOpened(logger, { store, log });
+  void tellOpened(logger, state, { store, log });
   logGauges(telemetry.metrics, log);
   opened.defer(() => log.close());
   return { store, log };
 }
 
 /** Says which log was opened, and where: a wrong DATA_DIR or MONGODB_URI opens another, or begins a new one. */
-async function tellOpened(logger: Logger, { store, log }: OpenedLog): Promise<void> {
+async function tellOpened(logger: Logger, state: StoreState, { store, log }: OpenedLog): Promise<void> {
   try {
+    state.log = await store.logId();
     const { position, hash } = await log.head();
-    const opened = { store: store.name, log: await store.logId(), position };
+    const opened = { store: store.name, log: state.log, position };
     if (position === 0) logger.info(opened, 'the log is open; it is new, and has no events');
     else logger.info({ ...opened, hash: Buffer.from(hash).toString('hex') }, 'the log is open');
   } catch {

@@ -27,10 +27,13 @@ export interface LogKeySettings {
   readonly logOrigin: string | undefined;
 }
 
+/** The origin of a log with this id, unless LOG_ORIGIN is set. */
+export const defaultOrigin = (id: string): string => `plantstore/${id}`;
+
 /** Opens the key. Rejects if the store is unreachable, and with CannotSignError if the key file cannot be used. */
 export async function openLogKey(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<LogKey> {
   const { auditSigningKey, dataDirectory, logOrigin } = settings;
-  const origin = logOrigin ?? `plantstore/${await store.logId()}`;
+  const origin = logOrigin ?? defaultOrigin(await store.logId());
   const privateKey = auditSigningKey ?? (await keyIn(join(dataDirectory, AUDIT_KEY_FILE)));
   return { signer: noteSigner(origin, privateKey), vkey: formatVerifierKey(noteKey(origin, privateKey)) };
 }

@@ -1,7 +1,8 @@
 import { counted } from '../counted.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
-import { parseSignatures, type Signature, signatureBy } from '../tlog/note.ts';
+import { EMPTY_ROOT } from '../tlog/hash.ts';
+import { formatSignature, parseSignatures, type Signature, signatureBy } from '../tlog/note.ts';
 import { proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
@@ -61,6 +62,19 @@ const overHttp: Post = async (endpoint, body, signal) => {
   return { status: response.status, body: await textOf(response) };
 };
 
+const endpointAt = ({ href }: URL): string => `${href.replace(/\/$/, '')}/add-checkpoint`;
+
+/**
+ * The status with which a witness refuses a checkpoint of a log that nobody has signed, so that nothing changes: 403 if
+ * the witness knows the log, 404 if not (c2sp.org/tlog-witness). Rejects when there is no answer.
+ */
+export async function statusOfUnsigned(url: URL, origin: string, signal: AbortSignal): Promise<number> {
+  const text = formatCheckpoint({ origin, size: 0, root: EMPTY_ROOT });
+  const signature = formatSignature({ name: origin, id: 0, bytes: new Uint8Array(64) });
+  const body = formatAddCheckpoint({ older: 0, proof: [], checkpoint: `${text}\n${signature}` });
+  return (await overHttp(endpointAt(url), body, signal)).status;
+}
+
 /** What a witness answered to a request that builds on `older` events. */
 interface Answer extends WitnessResponse {
   readonly older: number;
@@ -79,7 +93,7 @@ export class WitnessClient {
   /** `post`: how requests get to the witness. Default: over HTTP. */
   constructor({ url, key }: WitnessAddress, tree: TileReader, post = overHttp) {
     this.name = key.name;
-    this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
+    this.#endpoint = endpointAt(url);
     this.#key = key;
     this.#tree = tree;
     this.#post = post;

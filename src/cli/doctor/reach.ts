@@ -1,7 +1,9 @@
 import { fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../counted.ts';
+import type { Dependency } from '../../observe/health.ts';
 import { takenPorts } from '../../start/start-error.ts';
+import { statusOfUnsigned } from '../../transparency/witness-client.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Most milliseconds for an answer of the service, of a witness or of the issuer. */
@@ -12,12 +14,15 @@ const KAFKA_LIMIT = 30_000;
 /** What /readyz answers. */
 interface Readyz {
   readonly status: string;
-  readonly dependencies: readonly { name: string; ready: boolean; degraded?: boolean; detail?: string }[];
+  readonly dependencies: readonly Omit<Dependency, 'since'>[];
 }
 
-/** Examines the service on this host: if it runs, what /readyz says; otherwise, whether its ports are free. */
-export async function examineService(config: Config): Promise<Finding[]> {
-  const probe = await readiness(reachable(config.adminHost), config.adminPort);
+/**
+ * Examines the service on this host: if it runs, what /readyz says; otherwise, whether its ports are free. `log`: the id
+ * of the store's log, if that can be read.
+ */
+export async function examineService(config: Config, log: string | undefined): Promise<Finding[]> {
+  const probe = await readiness(reachable(config.adminHost), config.adminPort, log);
   if (probe !== undefined) return [probe];
   const taken = await takenPorts(config);
   if (taken.length === 0) return [ok('service', `not running on ${config.host}; its ports are free`)];
@@ -27,22 +32,31 @@ export async function examineService(config: Config): Promise<Finding[]> {
 }
 
 /** What /readyz reports. Undefined if nothing listens there, or something other than the service answers. */
-async function readiness(host: string, port: number): Promise<Finding | undefined> {
+async function readiness(host: string, port: number, log: string | undefined): Promise<Finding | undefined> {
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'error' });
-    const { status, dependencies } = (await response.json()) as Readyz;
-    const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
-    const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
-    if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
-    // A store that is ready is degraded by what is broken: the log, the read model, or what was signed.
-    if (troubled.some(({ name }) => name === 'store'))
-      return fail('service', `it runs, but ${why} ("What to do when" in docs/operations.md)`);
-    return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
+    return reported(url, (await response.json()) as Readyz, log);
   } catch (error) {
     if ((error as Error).name !== 'TimeoutError') return undefined;
     return fail('service', `${url} does not answer within ${LIMIT / 1_000} s: if that lasts, restart the service`);
   }
+}
+
+/** What an answer of /readyz says of the service with this log. Undefined, or an error: another program gave it. */
+function reported(url: string, { status, dependencies }: Readyz, log: string | undefined): Finding | undefined {
+  const store = dependencies.find(({ name }) => name === 'store');
+  if (store === undefined) return undefined;
+  if (log !== undefined && store.log !== undefined && store.log !== log)
+    return fail('service', `${url} is of a service with another log, ${store.log}: set ADMIN_PORT to another port`);
+  const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
+  const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
+  if (status !== 'ready') return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
+  // A store that is ready is degraded by what is broken: the log, the read model, or what was signed.
+  if (troubled.includes(store)) return fail('service', `it runs, but ${why} ("What to do when" in docs/operations.md)`);
+  if (store.log === undefined || log === undefined)
+    return warn('service', `ready, according to ${url}, which may be of another log: the id of one is not known`);
+  return why === '' ? ok('service', `ready with this log, according to ${url}`) : warn('service', `ready, but ${why}`);
 }
 
 /** The address to connect to: loopback if the service listens on every address. */
@@ -64,31 +78,35 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
   }
 }
 
-/** Examines whether enough witnesses answer, whatever they answer. */
-export async function examineWitnesses({ witnesses, quorum }: NonNullable<Config['witnesses']>): Promise<Finding[]> {
-  const faults = await Promise.all(witnesses.map(({ url }) => silence(url)));
-  const answering = faults.filter((fault) => fault === undefined).length;
+/** Examines whether enough witnesses know the log with this origin. */
+export async function examineWitnesses(
+  { witnesses, quorum }: NonNullable<Config['witnesses']>,
+  origin: string | undefined,
+): Promise<Finding[]> {
+  if (origin === undefined) return [warn('witness', 'none was asked, because the id of the log cannot be read')];
+  const faults = await Promise.all(witnesses.map(({ url }) => faultOf(url, origin)));
+  const knowing = faults.filter((fault) => fault === undefined).length;
+  const counts = `needed: ${quorum}, there: ${knowing}`;
   return witnesses.map(({ url, key: { name } }, index) => {
     const fault = faults[index];
-    if (fault === undefined) return ok('witness', `${name} answers at ${url}`);
-    const message = `${name} does not answer at ${url} (${fault})`;
-    return answering >= quorum
-      ? warn('witness', `${message}; needed: ${quorum}, answering: ${answering}`)
-      : fail(
-          'witness',
-          `${message}: no checkpoint is newer, and receipts of new events get 503; needed: ${quorum}, answering: ${answering}`,
-        );
+    if (fault === undefined) return ok('witness', `${name} at ${url} knows the log ${origin}`);
+    const message = `${name} at ${url} ${fault}`;
+    return knowing >= quorum
+      ? warn('witness', `${message}; ${counts}`)
+      : fail('witness', `${message}; no checkpoint is newer, and receipts of new events get 503; ${counts}`);
   });
 }
 
-/** Why there is no answer. Undefined if there is one. */
-async function silence(url: URL): Promise<string | undefined> {
+/** Why there is no witness of the log at a URL. Undefined if there is one. */
+async function faultOf(url: URL, origin: string): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'manual' });
-    await response.body?.cancel();
-    return undefined;
+    const status = await statusOfUnsigned(url, origin, AbortSignal.timeout(LIMIT));
+    if (status === 403) return undefined;
+    return status === 404
+      ? `does not know the log ${origin}, or is no witness: give its operator the vkey (plantstore audit key), or correct WITNESSES`
+      : `answers ${status}, as no witness does: correct WITNESSES`;
   } catch (error) {
-    return reasonOf((error as Error).cause ?? error);
+    return `does not answer (${reasonOf((error as Error).cause ?? error)})`;
   }
 }
 

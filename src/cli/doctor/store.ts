@@ -10,22 +10,20 @@ import { type Finding, fail, ok, reasonOf } from './finding.ts';
 /** What to do where there is no store. */
 const FIRST_START = '; the first start of the service makes one; if it has run before, correct DATA_DIR';
 
-/** Examines whether the store that the settings name can be read. */
-export async function examineStore(config: Config): Promise<Finding> {
+/** Examines whether the store that the settings name can be read. `log`: the id of its log, if it can. */
+export async function examineStore(config: Config): Promise<{ readonly finding: Finding; readonly log?: string }> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
   try {
     return await withStore('read', async (store) => {
       // Rejects if somebody has removed the log's id.
-      await store.logId();
+      const log = await store.logId();
       if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
       const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
-      return ok(
-        'store',
-        `${store.name} is readable; the log ends at position ${position}, the read model at ${checkpoint}`,
-      );
+      const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
+      return { finding: ok('store', `${store.name} is readable; ${ends}`), log };
     });
   } catch (error) {
-    return fail('store', `${where}: ${reasonOf(error)}${isMissing(config) ? FIRST_START : ''}`);
+    return { finding: fail('store', `${where}: ${reasonOf(error)}${isMissing(config) ? FIRST_START : ''}`) };
   }
 }
 

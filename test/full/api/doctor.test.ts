@@ -1,12 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
-import { cosignatureKey } from '../../../src/tlog/signer.ts';
-import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
+import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { createWitnessServer } from '../../../src/witness/server.ts';
+import { Witness } from '../../../src/witness/witness.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
 import { added, append, project } from '../../support/events.ts';
@@ -54,7 +57,7 @@ test('beside a service that is well, every line is ok, and nothing is changed', 
   const before = contents();
   const { lines, troubles } = await doctor(ports);
   expect(troubles).toEqual([]);
-  expect(lines.join('\n')).toMatch(/^ok +service +ready, according/m);
+  expect(lines.join('\n')).toMatch(/^ok +service +ready with this log, according/m);
   expect(contents()).toEqual(before);
 });
 
@@ -146,24 +149,77 @@ describe('finds, alone', () => {
     server.close();
   });
 
-  test('witnesses that are away, one more and one fewer than there may be', async () => {
-    await fill();
-    const server = createServer().listen(0, '127.0.0.1');
-    server.on('connection', (socket) => socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'));
+  /** Answers every request of HTTP with this, and resolves with its port. */
+  async function answering(answer: RequestListener): Promise<number> {
+    const server = createHttpServer(answer).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const entry = (name: string, at: number) =>
-      `http://127.0.0.1:${at}=${formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey))}`;
-    const WITNESSES = `${entry('here.example', port)} ${entry('away.example', await freePort())}`;
-    expect((await doctor({ WITNESSES, WITNESS_QUORUM: '1' })).troubles).toEqual([
-      expect.stringMatching(/^warn +witness +away\.example does not answer .*ECONNREFUSED.*; needed: 1, answering: 1$/),
+    onTestFinished(() => void server.close());
+    return (server.address() as AddressInfo).port;
+  }
+
+  test.each([
+    ['HTML', '<html></html>'],
+    ['JSON of its own', '{"status":"ready","dependencies":[]}'],
+  ])('an ADMIN_PORT where another program answers 200 with %s', async (_, body) => {
+    await fill();
+    const port = await answering((_request, response) => response.end(body));
+    expect((await doctor({ ADMIN_PORT: String(port) })).troubles).toEqual([
+      expect.stringMatching(new RegExp(`^fail +service +port ${port} is taken.*set ADMIN_PORT`)),
     ]);
-    expect((await doctor({ WITNESSES })).troubles).toEqual([
-      expect.stringMatching(/^fail +witness +away\.example does not answer .*get 503; needed: 2, answering: 1$/),
+  });
+
+  test('an ADMIN_PORT where a service with another log answers', async () => {
+    await fill();
+    await using other = await startLocalService();
+    const { troubles } = await doctor({ ADMIN_PORT: new URL(other.adminUrl).port });
+    expect(troubles).toEqual([
+      expect.stringMatching(/^fail +service .*is of a service with another log, [0-9a-f]{32}: set ADMIN_PORT/),
     ]);
-    server.close();
+  });
+
+  test('witnesses that are away, that do not know the log, and what is none; one more and one fewer than may be', async () => {
+    await fill();
+    const vkeyOf = (name: string) => formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey));
+    const witness = (...logs: string[]) => {
+      const { privateKey } = generateKeyPairSync('ed25519');
+      const replace = () => expect.unreachable();
+      const last = () => ({ size: 3, root: Buffer.alloc(32), note: '' });
+      const keys = logs.map((vkey) => parseVerifierKey(vkey));
+      return answering(
+        createWitnessServer(
+          new Witness(cosigner('here.example', privateKey), keys, { last, replace }, () => {}),
+        ).listeners('request')[0] as RequestListener,
+      );
+    };
+    const key = (await command(['audit', 'key'], settings)).stdout.trim();
+    const ports = {
+      here: await witness(key),
+      strange: await witness(),
+      none: await answering((_request, response) => response.end()),
+      away: await freePort(),
+    };
+    const WITNESSES = Object.entries(ports)
+      .map(([name, port]) => `http://127.0.0.1:${port}=${vkeyOf(`${name}.example`)}`)
+      .join(' ');
+    const found = (level: string, why: string) =>
+      ['strange', 'none', 'away'].map((name, index) =>
+        expect.stringMatching(
+          new RegExp(`^${level} +witness +${name}\\.example at http.* ${REFUSALS[index]}.*${why}, there: 1$`),
+        ),
+      );
+    expect((await doctor({ WITNESSES, WITNESS_QUORUM: '1' })).troubles).toEqual(found('warn', '; needed: 1'));
+    const { lines, troubles } = await doctor({ WITNESSES });
+    expect(troubles).toEqual(found('fail', 'get 503; needed: 4'));
+    expect(lines.join('\n')).toMatch(/^ok +witness +here\.example at http\S+ knows the log plantstore\//m);
   });
 });
+
+/** Why there is no witness: one that does not know the log, a server that is none, none at all. */
+const REFUSALS = [
+  'does not know the log plantstore/',
+  'answers 200, as no witness does',
+  'does not answer .*ECONNREFUSED',
+];
 
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   test('a store that is well; a server that is away', async () => {
