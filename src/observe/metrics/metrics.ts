@@ -8,14 +8,11 @@ import {
   Registry,
 } from 'prom-client';
 
-/**
- * Milliseconds between two samples of the event loop's delay. Each wakes an idle process; the default of 10 took a
- * quarter of its CPU.
- */
-const LOOP_PRECISION = 50;
-
-/** The metrics of that delay: those since they were last read, whoever read them. */
+/** Gauges of the event loop's delay since they were last read: of two Prometheus servers, each takes them from the other. */
 const LOOP_DELAY = 'nodejs_eventloop_lag';
+
+/** The longest time between two samples of that delay, in milliseconds: each wakes an idle process. */
+const SELDOM = 2 ** 31 - 1;
 
 /**
  * The metrics of one service, in their own registry. `gauge` and `total` read existing state at each scrape; `counter`
@@ -26,10 +23,17 @@ export class Metrics {
   readonly #registry = new Registry();
 
   /**
-   * Adds the default metrics of the process and of Node: CPU, memory, handles, garbage collection, event loop delay.
+   * Adds the default metrics of the process and of Node: CPU, memory, handles, garbage collection, the event loop.
    */
   constructor() {
-    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: LOOP_PRECISION });
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: SELDOM });
+    for (const { name } of this.#registry.getMetricsAsArray())
+      if (name.startsWith(LOOP_DELAY)) this.#registry.removeSingleMetric(name);
+    this.total(
+      'nodejs_eventloop_active_seconds_total',
+      'Time in which the event loop worked, and did not wait for something to do.',
+      () => performance.eventLoopUtilization().active / 1_000,
+    );
   }
 
   /** Adds a gauge, read at each scrape. While it is undefined, there is no sample. */
@@ -72,13 +76,11 @@ export class Metrics {
 
   /**
    * The value of each metric by its name: the sum over its labels. Of a histogram, that of its `_count` and its `_sum`. A
-   * metric without a sample has none. Those of the event loop's delay are left to `scrape`, which would lack what was
-   * read here.
+   * metric without a sample has none.
    */
   async values(): Promise<Readonly<Record<string, number>>> {
     const values: Record<string, number> = {};
     for (const { name } of this.#registry.getMetricsAsArray()) {
-      if (name.startsWith(LOOP_DELAY)) continue;
       const { values: samples } = await this.#registry.getSingleMetric(name)!.get();
       for (const { value, metricName = name } of samples as Sample[])
         if (!metricName.endsWith('_bucket')) values[metricName] = (values[metricName] ?? 0) + value;
