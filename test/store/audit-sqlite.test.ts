@@ -56,7 +56,7 @@ test.each([
   expect((await verdictOf(reader)).places).toEqual(places);
   expect(await readLog(reader)).toEqual(events);
   await reader.close();
-  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped`);
+  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped or changed`);
   await opened.cleanup();
 });
 
@@ -72,7 +72,30 @@ test.each([
   const reader = openSqlite(opened.directory, { readOnly: true });
   expect((await verdictOf(reader)).places).toMatchObject(places);
   await reader.close();
-  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${table}, which somebody dropped`);
+  expect(() => openSqlite(opened.directory)).toThrow(
+    new RegExp(`lacks ${table}\\b.*, which somebody dropped or changed`),
+  );
+  await opened.cleanup();
+});
+
+test.each([
+  ['events', 'ALTER TABLE events ADD COLUMN note TEXT'],
+  ['plants', 'ALTER TABLE plants ADD COLUMN note TEXT'],
+  ['idempotency_keys', "ALTER TABLE idempotency_keys ADD COLUMN note TEXT GENERATED ALWAYS AS (owner || '!')"],
+  ['tree', 'ALTER TABLE tree RENAME COLUMN hash TO root'],
+  [
+    'events_are_not_deleted',
+    'DROP TRIGGER events_are_not_deleted; CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT 1; END',
+  ],
+  ['events_that_erase', 'DROP INDEX events_that_erase; CREATE INDEX events_that_erase ON events (erases_owner)'],
+])('a database whose %s was changed by hand is not sound; nobody writes to it', async (name, change) => {
+  const opened = await openSqliteStore();
+  await fillForTampering(opened.store);
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  db.exec(change);
+  db.close();
+  expect((await verdictOf(opened.store)).places.storage).toBe(`defined otherwise than by this release: ${name}`);
+  expect(() => openSqlite(opened.directory)).toThrow(`lacks ${name}, which somebody dropped or changed`);
   await opened.cleanup();
 });
 

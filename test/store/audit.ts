@@ -172,6 +172,23 @@ export function auditContract(name: string, open: OpenDatabase): void {
     );
 
     test(
+      'contents that an unfinished erasure left, although it says that it has removed all, are found',
+      on(async ({ store }) => {
+        await append(store, added('alice', 1n), added('bob', 1n), added('alice', 2n));
+        const [owner, key] = ['alice', new Uint8Array(16)];
+        const event: OwnerErased = { type: 'OwnerErased', actor: 'o', erased: 2, subject: subjectOf({ owner, key }) };
+        const erasure = seal(await store.head(), event, randomUUID(), 0);
+        await store.append([{ ...erasure, erases: { owner, key, isCleared: false, isPublished: false } }]);
+        await drain(repairReadModel(store));
+        expect((await verdictOf(store)).places).toEqual({});
+        await drain(store.clearErased([erasure.position]));
+        expect((await verdictOf(store)).places).toEqual({ contents: erasure.position });
+        await drain(store.eraseContents(owner, erasure.position));
+        expect((await verdictOf(store)).places).toEqual({});
+      }),
+    );
+
+    test(
       'an empty log is whole, lists nothing, and is exported as nothing',
       on(async ({ store }) => {
         const { verdict } = await verdictOf(store, { checkpoint: checkpointOf([]) });

@@ -22,13 +22,13 @@ interface Missing {
 export class Erasures {
   readonly #missing = new Map<number, Missing>();
   readonly #erased = new Map<number, number>();
-  /** Positions of erasures that were not complete when they were read. */
+  /** Positions of erasures that had not said that all contents are removed when they were read. */
   readonly #underWay = new Set<number>();
 
   /** Takes the next events. */
   take(events: readonly LoggedEvent[]): void {
     for (const { position, event, erasedBy, erases } of events) {
-      if (erases !== undefined) this.#underWay.add(position);
+      if (erases?.isCleared === false) this.#underWay.add(position);
       if (event?.type === 'OwnerErased') this.#erased.set(position, event.erased);
       if (erasedBy === undefined) continue;
       const missing = this.#missing.get(erasedBy);
@@ -38,8 +38,8 @@ export class Erasures {
   }
 
   /**
-   * The first place where missing contents and erasures differ. Erasures that are not complete, and those that
-   * `isUnderWay` selects, may not have removed all contents yet. None ever removes more than it says.
+   * The first place where missing contents and erasures differ. Erasures under way, and those that `isUnderWay` selects, may
+   * not have removed all contents yet. None ever removes more than it says.
    */
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
@@ -65,8 +65,8 @@ export class Erasures {
  * Does each content match its event's commitment, and was each missing content erased? Each event without content must
  * refer to an OwnerErased event, and each OwnerErased event must give the number of events that refer to it.
  *
- * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. One that has
- * no `erases` any more has done all of its work. `end` is the position at which the pass ends.
+ * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. One that says
+ * that it has removed all, or has no `erases` any more, has done so. `end` is the position at which the pass ends.
  */
 export function contentsCheck(store: Store, end: number): Check {
   const erasures = new Erasures();
@@ -82,7 +82,8 @@ export function contentsCheck(store: Store, end: number): Check {
 }
 
 async function countedAgain(store: Store, end: number): Promise<Failure | undefined> {
-  const unfinished = new Set((await store.unfinished()).map(({ position }) => position));
+  const uncleared = (await store.unfinished()).filter(({ erases }) => !erases.isCleared);
+  const unfinished = new Set(uncleared.map(({ position }) => position));
   const erasures = new Erasures();
   const underWay = new Set<number>();
   for await (const events of store.read(0)) {

@@ -126,15 +126,15 @@ export function checkSchema(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Throws if the database lacks what this version needs beside its events, because somebody dropped it.
- * While a trigger is gone, nothing in the database keeps events from being changed or removed, so whoever writes refuses.
+ * Throws if somebody dropped or changed what this version needs beside its events.
+ * Without its triggers, nothing in the database keeps events from being changed or removed, so whoever writes refuses.
  * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string): void {
-  const missing = missingOf(db);
-  if (missing.length > 0)
+  const amiss = amissIn(db);
+  if (amiss.length > 0)
     throw new Error(
-      `${path} lacks ${namesOf(missing)}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
+      `${path} lacks ${namesOf(amiss)}, which somebody dropped or changed: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
     );
 }
 
@@ -143,16 +143,22 @@ export function checkObjects(db: DatabaseSync, path: string): void {
  * log, and a verification finds what is missing.
  */
 export function standInForDropped(db: DatabaseSync): void {
-  for (const { sql } of missingOf(db).filter(isTable)) db.exec(sql.replace('TABLE', 'TEMP TABLE'));
+  for (const { sql } of amissIn(db).filter(isGoneTable)) db.exec(sql.replace('TABLE', 'TEMP TABLE'));
 }
 
 const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXISTS (SELECT 1 FROM events
   WHERE (events.position, owner, idempotency_key) = (named.position, named.owner, named.idempotency_key))`;
 
-/** A table that somebody dropped, or a row beside the events that is of none of them. Undefined: there is none. */
+/**
+ * A table that somebody dropped, what has another definition, or a row beside the events that is of none of them.
+ * Undefined: there is none. A column that no release has would be neither hashed nor erased.
+ */
 export function misfit(db: DatabaseSync): string | undefined {
-  const gone = missingOf(db).filter(isTable);
+  const amiss = amissIn(db);
+  const gone = amiss.filter(isGoneTable);
   if (gone.length > 0) return `gone: ${namesOf(gone)}`;
+  const changed = amiss.filter(({ isGone }) => !isGone);
+  if (changed.length > 0) return `defined otherwise than by this release: ${namesOf(changed)}`;
   const stray = db.prepare(`${STRAY_KEY} LIMIT 1`).get();
   return stray && `a row of idempotency_keys names position ${stray.position}, whose event it does not fit`;
 }
@@ -164,20 +170,27 @@ interface SchemaObject {
   readonly sql: string;
 }
 
-/** What a database lacks of TABLES. */
-function missingOf(db: DatabaseSync): SchemaObject[] {
+/** The objects of TABLES that a database lacks, or defines otherwise. */
+function amissIn(db: DatabaseSync): (SchemaObject & { readonly isGone: boolean })[] {
   using whole = new DatabaseSync(':memory:');
   whole.exec(TABLES);
   // A view in the place of a table shows what somebody chose: the table is gone.
-  const there = new Set(objectsIn(db).map(({ type, name }) => `${type} ${name}`));
-  return objectsIn(whole).filter(({ type, name }) => !there.has(`${type} ${name}`));
+  const there = new Map(objectsIn(db).map(({ type, name, sql }) => [`${type} ${name}`, definitionOf(sql)]));
+  return objectsIn(whole).flatMap((object) => {
+    const found = there.get(`${object.type} ${object.name}`);
+    return found === definitionOf(object.sql) ? [] : [{ ...object, isGone: found === undefined }];
+  });
 }
+
+/** What a statement says. SQLite puts the name of a renamed table in quotes. */
+const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').replace(' (', '(');
 
 // SQLite makes indexes of its own, without a statement.
 const objectsIn = (db: DatabaseSync): SchemaObject[] =>
   db.prepare('SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all() as unknown as SchemaObject[];
 
-const isTable = ({ type }: SchemaObject): boolean => type === 'table';
+const isGoneTable = ({ type, isGone }: { readonly type: string; readonly isGone: boolean }): boolean =>
+  isGone && type === 'table';
 
 const namesOf = (objects: readonly SchemaObject[]): string => objects.map(({ name }) => name).join(', ');
 
