@@ -62,7 +62,9 @@ describe('a log that was damaged', () => {
       for (const args of [['serve'], ['audit', 'rebuild'], ['erase', '--owner', 'alice']]) {
         const { code, stderr } = await command(args, environment);
         expect([args, code]).toEqual([args, 1]);
-        expect(stderr).toContain(`plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped or changed: run`);
+        expect(stderr).toContain(
+          `plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped or changed: run`,
+        );
       }
       expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
       const exported = join(directory, 'log.ndjson');
