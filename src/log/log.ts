@@ -207,6 +207,13 @@ export class EventLog {
     return this.#follower.tail.onRowsOutdated(listener);
   }
 
+  /** See Follower.lookAtRows. Rejects with STORE_UNAVAILABLE. */
+  lookAtRows(): Promise<void> | undefined {
+    return this.#follower.lookAtRows()?.catch((error) => {
+      throw unavailable(error);
+    });
+  }
+
   /**
    * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far, the
    * log does not reach it, or the state may be from rows that were repaired since.
@@ -258,6 +265,7 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
   const tail = new Tail(await headOfCheckpoint(store), recentBytes, options.onFault);
   const follower = new Follower(store, tail);
   await follower.readAll();
+  await follower.lookAtRows();
   return new EventLog(follower, options);
 }
 

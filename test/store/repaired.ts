@@ -7,6 +7,7 @@ import { type EventLog, openLog } from '../../src/log/log.ts';
 import { BrokenReadModelError, type OwnedRow, type PlantRow, type Store } from '../../src/log/store.ts';
 import { eventAt } from '../../src/log/whole-range.ts';
 import type { Step as WatchStep } from '../../src/plants/watch/channel.ts';
+import type { Watch } from '../../src/plants/watch/watch.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
@@ -39,6 +40,39 @@ async function idsOf(log: EventLog): Promise<bigint[]> {
 
 const add = (log: EventLog, id: bigint, owner = 'alice') =>
   log.submit({ type: 'AddPlant', owner, actor: owner, plant: { id, name: 'Fern', tag: undefined } });
+
+/** An instance with watches of alice's. */
+type Watched = Awaited<ReturnType<typeof watched>>;
+
+async function watched(store: Store) {
+  const log = await openLog(store, quiet);
+  const watches = new Watches(log, { maxWatches: 999, maxOwnerWatches: 999 });
+  const open: Watch[] = [];
+  const ends: string[] = [];
+  const viewer = {
+    unsent: 0,
+    news: () => {},
+    quiet: () => {},
+    ended: ({ reason }: Error & { reason: string }) => ends.push(reason),
+  };
+  const textOf = (step: WatchStep) => ('plant' in step ? step.plant.id : step.type);
+  return {
+    log,
+    ends,
+    async begun(after?: number) {
+      const watch = watches.open(ALICE, viewer);
+      open.push(watch);
+      const steps: WatchStep[] = [];
+      for await (const piece of await watch.begin(after)) steps.push(...piece);
+      return steps.map(textOf);
+    },
+    taken: () => open.flatMap((watch) => watch.take().map(textOf)),
+    async close() {
+      watches.close(new PlantStoreError('SHUTTING_DOWN', 'over'));
+      await log.close();
+    },
+  };
+}
 
 /** What a repair means for what is remembered, on any store. */
 export function repairedContract(name: string, open: OpenDatabase): void {
@@ -83,32 +117,60 @@ export function repairedContract(name: string, open: OpenDatabase): void {
       const database = await opened.database();
       await database.removePlant('alice', 3n);
       await database.close();
-      const log = await openLog(await opened.second(), quiet);
-      const watches = new Watches(log, { maxWatches: 9, maxOwnerWatches: 9 });
-      const ends: string[] = [];
-      const viewer = {
-        unsent: 0,
-        news: () => {},
-        quiet: () => {},
-        ended: ({ reason }: Error & { reason: string }) => ends.push(reason),
-      };
-      const begun = async (after?: number) => {
-        const steps: WatchStep[] = [];
-        for await (const piece of await watches.open(ALICE, viewer).begin(after)) steps.push(...piece);
-        return steps.map((step) => ('plant' in step ? step.plant.id : step.type));
-      };
+      const instance = await watched(await opened.second());
+      const { log, ends, begun } = instance;
+      const later: Watched[] = [];
       try {
         expect(await begun()).toEqual([1n, 2n, 'ready']);
         expect(await begun(3)).toEqual([]);
         await repair(opened.store);
         await expect.poll(() => ends).toEqual(['OVERLOADED', 'OVERLOADED']);
         expect(await begun(3)).toEqual(['reset', 1n, 2n, 3n, 'ready']);
-        await add(log, 4n);
-        expect(await begun(4)).toEqual([]);
-        expect(await begun(3)).toEqual(['reset', 1n, 2n, 3n, 4n, 'ready']);
+        later.push(await watched(await opened.second()));
+        expect(await later[0]!.begun(3)).toEqual(['reset', 1n, 2n, 3n, 'ready']);
+        // Once every instance has heard of the repair.
+        const ids = [1n, 2n, 3n];
+        for (const { begun } of [instance, ...later]) {
+          const resumedAtHead = async () => begun((await add(log, BigInt(ids.push(BigInt(ids.length + 1))))).position);
+          await expect.poll(resumedAtHead).toEqual([]);
+          expect(await begun(3)).toEqual(['reset', ...ids, 'ready']);
+        }
       } finally {
-        watches.close(new PlantStoreError('SHUTTING_DOWN', 'over'));
-        await log.close();
+        for (const { close } of [instance, ...later]) await close();
+        await opened.cleanup();
+      }
+    });
+
+    test('an instance that has not looked at the rows since a repair tells watches nothing that others would go on from', async () => {
+      const opened = await open();
+      await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removePlant('alice', 3n);
+      await database.close();
+      const second = await opened.second();
+      const look = Promise.withResolvers<void>();
+      let isSlow = false;
+      const slow = await watched(
+        override(second, {
+          generation: () => (isSlow ? look.promise : Promise.resolve()).then(() => second.generation()),
+        }),
+      );
+      const other = await watched(await opened.second());
+      try {
+        expect(await slow.begun()).toEqual([1n, 2n, 'ready']);
+        isSlow = true;
+        await repair(opened.store);
+        await expect.poll(() => other.begun(3)).toEqual(['reset', 1n, 2n, 3n, 'ready']);
+        await add(other.log, 4n);
+        await expect.poll(() => slow.log.status.head).toBe(4);
+        expect(slow.taken()).toEqual([]);
+        look.resolve();
+        await expect.poll(() => slow.ends).toEqual(['OVERLOADED']);
+        expect(slow.taken()).toEqual([]);
+      } finally {
+        look.resolve();
+        for (const { close } of [slow, other]) await close();
         await opened.cleanup();
       }
     });

@@ -33,6 +33,7 @@ function endless() {
 const log = {
   list: async () => ({ plants: endless(), next: undefined, position: 1 }),
   status: { head: 1 },
+  lookAtRows: () => undefined,
   onExtended: () => () => {},
   onRowsOutdated: () => {},
   changed: new AbortController().signal,

@@ -18,10 +18,12 @@ const keeper = (log: object) => ({
   log: {
     head: async () => {},
     recent: () => undefined,
+    lookAtRows: () => undefined,
     ...log,
   } as unknown as WatchedLog,
   delivered: () => {},
   turn: () => turn(),
+  mayTell: () => true,
   left: () => {},
 });
 
@@ -30,7 +32,7 @@ test('an erasure ends a beginning that is not read yet, so that nothing erased i
   const log = {
     list: async () => ({ plants: rows, position: rows.length }),
     status: { head: rows.length },
-    held: () => [],
+    lookAtRows: () => undefined,
     onExtended: (listener: (news: unknown[]) => void) => {
       erase = () => listener([{ position: rows.length + 1, erases: { owner: 'alice' } }]);
       return () => {};
@@ -69,6 +71,7 @@ test('an event that comes right after what a reader missed was read is told', as
   const log = {
     head: async () => {},
     status: { head: 5 },
+    lookAtRows: () => undefined,
     recent: () => {
       queueMicrotask(() => extend(chain({ ...EMPTY_HEAD, position: 5 }, [added('alice', 6n)])));
       return [];

@@ -16,8 +16,8 @@ const POLL = 100;
 const MAX_POLL = 2_000;
 
 /**
- * Milliseconds for which an instance may still answer from memory of the rows before a repair. A repair waits for longer
- * before it reports that it is done.
+ * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches that began
+ * on them of later positions. A repair waits for longer before it reports that it is done.
  */
 export const GENERATION_LIMIT = 250;
 
@@ -33,9 +33,11 @@ export class Follower {
   readonly tail: Tail;
   #syncedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** The generation of rows that this instance has seen last, and when it was last asked for. */
-  #generation: number | undefined;
+  /** The generation of rows that this instance has seen last, and when it was last asked for. 0: nobody has repaired them. */
+  #generation = 0;
   #generationAt = Number.NEGATIVE_INFINITY;
+  /** When this instance found another generation. */
+  #renewedAt = Number.NEGATIVE_INFINITY;
   readonly #changed = new AbortController();
 
   constructor(store: Store, tail: Tail) {
@@ -69,6 +71,8 @@ export class Follower {
       const head = await this.store.head();
       verifyKept(known, head);
       await this.reach(head.position);
+      // By now every instance has found the rows of now, and tells of no later position on earlier ones.
+      if (began >= this.#renewedAt + 2 * GENERATION_LIMIT) this.tail.trustRows();
       this.#lookedAt = began;
       this.#syncedAt = wallTime();
     }),
@@ -172,9 +176,10 @@ export class Follower {
 
   /** Memory of rows ends with their generation, since a repair has changed them. A lower one is that of other rows too. */
   #record(generation: number): void {
-    const known = this.#generation;
+    if (generation === this.#generation) return;
     this.#generation = generation;
-    if (known !== undefined && generation !== known) this.tail.outdateRows();
+    this.#renewedAt = monotonic();
+    this.tail.outdateRows();
   }
 
   /**
@@ -188,6 +193,8 @@ export class Follower {
     while (!signal.aborted) {
       try {
         await this.sync();
+        // Also where nobody asks for rows: watches began on some. The projector tells of a fault.
+        this.lookAtRows()?.catch(() => {});
         if (isReachable !== true) onChange(undefined);
         isReachable = true;
         backoff.reset();

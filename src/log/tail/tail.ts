@@ -114,7 +114,7 @@ export class Tail {
     return this.#first;
   }
 
-  /** What was derived from rows as of a position up to here is of no use. -1: all is. */
+  /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
   get outdatedTo(): number {
     return this.#outdatedTo;
   }
@@ -220,8 +220,13 @@ export class Tail {
   /** The rows of the read model have changed otherwise than by events: what was read before is of no use. */
   outdateRows(): void {
     this.#pins = new Map();
-    this.#outdatedTo = this.#head.position;
+    this.#outdatedTo = Number.POSITIVE_INFINITY;
     this.#tell(this.#onOutdated, []);
+  }
+
+  /** What any instance derives from rows from the head on is of use. */
+  trustRows(): void {
+    this.#outdatedTo = Math.min(this.#outdatedTo, this.#head.position);
   }
 
   #apply(logged: LoggedEvent): void {

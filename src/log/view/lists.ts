@@ -54,8 +54,10 @@ export class Lists {
    */
   async list(query: ListQuery): Promise<Listing> {
     try {
+      await this.#follower.sync();
+      // After the look at the head, however long that took.
       const look = this.#follower.lookAtRows();
-      await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
+      if (look !== undefined) await look;
       if (query.limit === 0) return { plants: [], next: undefined, position: this.#follower.tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;

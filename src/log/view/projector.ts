@@ -184,8 +184,6 @@ export class Projector {
   }
 
   async #look(): Promise<void> {
-    // Also where nobody asks for rows: watches began on some.
-    await this.#follower.lookAtRows();
     const known = this.#follower.tail.checkpoint;
     const checkpoint = await this.#follower.store.checkpoint();
     await this.#follower.reachCheckpoint({ checkpoint, upTo: checkpoint }, known);

@@ -24,7 +24,7 @@ export interface Viewer {
 /** The part of a log that can be watched. */
 export type WatchedLog = Pick<
   EventLog,
-  'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onRowsOutdated' | 'changed'
+  'list' | 'head' | 'status' | 'recent' | 'lookAtRows' | 'onExtended' | 'onRowsOutdated' | 'changed'
 >;
 
 /** What a watch needs from its keeper. */
@@ -33,6 +33,8 @@ export interface WatchKeeper {
   delivered(steps: number): void;
   /** Resolves when the next piece of a long beginning may be made. */
   turn(owner: string): Promise<void>;
+  /** Whether the rows that watches began on are known not to be repaired. Otherwise the channel's readers hear later. */
+  mayTell(channel: Channel): boolean;
   left(watch: Watch): void;
 }
 
@@ -133,6 +135,7 @@ export class Watch implements Subscriber {
         // Thousands may connect again at once, and most states are one small piece.
         if (bytes > PIECE) await this.#keeper.turn(this.channel.owner);
         if (!this.#validity.holds) await this.#validity.confirm();
+        await this.#keeper.log.lookAtRows();
         if (this.#why !== undefined) throw this.#why;
         if (this.#isOver) return;
         this.#tell(piece);
@@ -149,6 +152,7 @@ export class Watch implements Subscriber {
       this.confirm();
       return NOTHING;
     }
+    if (!this.#keeper.mayTell(this.channel)) return NOTHING;
     const steps = this.channel.after(this.#mark);
     this.#mark = this.channel.end;
     this.#tell(steps);

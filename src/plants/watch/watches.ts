@@ -116,6 +116,16 @@ export class Watches implements WatchKeeper {
   }
 
   /** See WatchKeeper. */
+  mayTell(channel: Channel): boolean {
+    const look = this.log.lookAtRows();
+    look?.then(
+      () => this.#rounds.begin(channel),
+      () => {},
+    );
+    return look === undefined;
+  }
+
+  /** See WatchKeeper. */
   delivered(steps: number): void {
     this.#steps += steps;
   }
@@ -148,6 +158,8 @@ export class Watches implements WatchKeeper {
     for (const watch of this.#watches) {
       watch.confirm();
       watch.beat(now - QUIET, now);
+      // What could not be told while the store was away.
+      if (watch.behind > 0) watch.deliver();
       this.#cutOffIfBehind(watch);
     }
   }

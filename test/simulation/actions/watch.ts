@@ -41,7 +41,8 @@ export class Watcher extends StreamReader {
     const { world } = this;
     const { process } = this.instance;
     const after = this.judge.position;
-    this.judge.opened(world.freshness.of(process).from);
+    const opened = world.scheduler.now;
+    this.judge.opened(world.freshness.of(process).from, () => world.mayBeWrong(opened));
     process.do(() => {
       if (!isCurrent()) return;
       const viewer = {

@@ -13,15 +13,21 @@ export class WatchJudge {
   position: number | undefined;
   /** Positions that the next state must include. */
   #from = 0;
+  /** Whether the stream may be of rows that were damaged. */
+  #mayBeWrong = () => false;
 
   constructor(owner: string, truth: Truth) {
     this.owner = owner;
     this.#truth = truth;
   }
 
-  /** The reader opens a stream. `known`: what its state must include, if it begins with one. */
-  opened(known: number): void {
+  /**
+   * The reader opens a stream. `known`: what its state must include, if it begins with one. `mayBeWrong`: whether that may
+   * be of rows that were damaged.
+   */
+  opened(known: number, mayBeWrong: () => boolean): void {
     this.#from = known;
+    this.#mayBeWrong = mayBeWrong;
     if (this.position === undefined) this.#plants.clear();
   }
 
@@ -42,15 +48,15 @@ export class WatchJudge {
     else this.#changed(step.position, step);
   }
 
-  /** Whether the reader has heard of everything. */
+  /** Whether the reader has heard of everything, and has the plants that there are. */
   get isCaughtUp(): boolean {
-    return this.position !== undefined && this.#next(this.position) === undefined;
+    return this.position !== undefined && this.#next(this.position) === undefined && this.#isRightAt(this.position);
   }
 
   /** What the reader has not heard of, in words. */
   get missing(): string {
     const next = this.position === undefined ? undefined : this.#next(this.position);
-    return `a reader of ${this.owner} at ${this.position} has not heard of ${next?.position ?? 'the state'}`;
+    return `a reader of ${this.owner} at ${this.position}, with ${this.#ids}, has not heard of ${next?.position ?? 'the state'}`;
   }
 
   #ready(position: number): void {
@@ -58,10 +64,16 @@ export class WatchJudge {
     const isErasure = this.#truth.erasedAt(this.owner, position) === position;
     if (!isErasure && (this.#next(position)?.position ?? this.#from + 1) <= this.#from)
       throw this.#wrong(`ready at ${position}, before ${this.#from}, which was known`);
-    const plants = this.#truth.plantsAt(this.owner, position);
-    const isSame = plants.size === this.#plants.size && [...plants].every(([id, plant]) => this.#has(id, plant));
-    if (!isSame) throw this.#wrong(`the state at ${position} is ${this.#ids}, and was ${[...plants.keys()]}`);
+    if (!this.#isRightAt(position) && !this.#mayBeWrong())
+      throw this.#wrong(
+        `the state at ${position} is ${this.#ids}, and was ${[...this.#truth.plantsAt(this.owner, position).keys()]}`,
+      );
     this.position = position;
+  }
+
+  #isRightAt(position: number): boolean {
+    const plants = this.#truth.plantsAt(this.owner, position);
+    return plants.size === this.#plants.size && [...plants].every(([id, plant]) => this.#has(id, plant));
   }
 
   #changed(position: number, step: Extract<Step, { position: number }>): void {
@@ -72,8 +84,8 @@ export class WatchJudge {
     const event = plantEventOf(next);
     if (event === undefined) throw this.#wrong(`${position} is no change of a plant`);
     if (step.type === 'deleted') {
-      if (event.type !== 'PlantDeleted' || !this.#plants.delete(step.id))
-        throw this.#wrong(`${position} deletes nothing`);
+      const isThere = this.#plants.delete(step.id) || this.#truth.isMisled || this.#mayBeWrong();
+      if (event.type !== 'PlantDeleted' || !isThere) throw this.#wrong(`${position} deletes nothing`);
     } else {
       if (event.type !== 'PlantAdded' || !isSamePlant(event, step.plant))
         throw this.#wrong(`${position} is another event`);

@@ -151,8 +151,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a list does not look at the end of the log',
     file: 'log/view/lists.ts',
-    from: `await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));`,
-    to: `await look;`,
+    from: `      await this.#follower.sync();
+      // After`,
+    to: `      // After`,
   },
   {
     what: 'a list does not pin the tail',
@@ -268,8 +269,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an instance does not hear that rows were repaired',
     file: 'log/tail/follower.ts',
-    from: `if (known !== undefined && generation !== known) this.tail.outdateRows();`,
-    to: ``,
+    from: `    this.tail.outdateRows();
+  }`,
+    to: `  }`,
   },
   {
     what: 'the nodes of a step that was refused are not made again',
