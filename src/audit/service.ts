@@ -18,7 +18,7 @@ import type { Call, Methods, StreamingCall } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { required } from '../domain/validation.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
-import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -40,7 +40,7 @@ import {
   progressMessage,
   verdictMessage,
 } from './messages.ts';
-import { eventsOfOwner, SteadyView } from './steady.ts';
+import { eventsOfOwner, type SelectedEvents, selectedEvents } from './steady.ts';
 import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
@@ -190,8 +190,8 @@ function trusted(note: string, { vkey }: LogKey): Checkpoint {
 }
 
 /**
- * The requested events in order, each once; with `follow`, until the signal aborts. Without, those of one owner or plant
- * reject with ErasedMeanwhileError when contents were removed while they were read: nobody could tell that some are missing.
+ * The requested events in order, each once; with `follow`, until the signal aborts. Those of one owner or plant reject with
+ * ErasedMeanwhileError; see selectedEvents.
  */
 export async function* readEvents(
   log: EventLog,
@@ -199,28 +199,21 @@ export async function* readEvents(
   request: ReadEventsRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ReadEventsResponse> {
-  const { owner, plantId, follow } = request;
-  const isSelection = owner !== undefined || plantId !== undefined;
-  const isWanted = (logged: LoggedEvent) => {
-    if (!isSelection) return true;
-    const event = plantEventOf(logged);
-    return (
-      event !== undefined && (owner ?? event.owner) === event.owner && (plantId ?? event.plantId) === event.plantId
-    );
-  };
-  const after = await startOf(log, store, request);
-  const view = isSelection && !follow ? await SteadyView.open(store, { isWhole: false }) : undefined;
-  for await (const batch of log.read(after, { follow, signal })) {
-    const parts = partsOf((view?.take(batch) ?? batch).filter(isWanted));
+  const { owner, plantId: id, follow } = request;
+  const all = log.read(await startOf(log, store, request), { follow, signal });
+  const isSelection = owner !== undefined || id !== undefined;
+  for await (const { events, position } of isSelection ? selectedEvents(store, { owner, id }, all) : unselected(all)) {
+    const parts = partsOf(events);
     for (const part of parts) {
       // The last part covers the events that the filter dropped at the end of the batch.
-      const last = part === parts.at(-1) ? batch : part;
-      yield create(ReadEventsResponseSchema, {
-        records: part.map(recordMessage),
-        position: BigInt(last.at(-1)!.position),
-      });
+      const end = part === parts.at(-1) ? position : part.at(-1)!.position;
+      yield create(ReadEventsResponseSchema, { records: part.map(recordMessage), position: BigInt(end) });
     }
   }
+}
+
+async function* unselected(log: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<SelectedEvents> {
+  for await (const events of log) yield { events, position: events.at(-1)!.position };
 }
 
 /** The position to read after. Rejects with INVALID_FIELD if the log does not reach it. */

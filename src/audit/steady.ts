@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
-import type { LoggedEvent } from '../log/event/event.ts';
-import type { Store, Unfinished } from '../log/store.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import type { Selection, Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
@@ -144,6 +144,43 @@ export async function* eventsOfOwner(
   // One that is complete by now has removed the first, too.
   const isOver = first !== undefined && (await eventAt(store, first))?.event === undefined;
   if (isGoingOn || isOver) throw new ErasedMeanwhileError();
+}
+
+/** A batch of a log, up to a position: of its events, those that were asked for. */
+export interface SelectedEvents {
+  readonly events: readonly LoggedEvent[];
+  readonly position: number;
+}
+
+/**
+ * Of the events of a log, those of one owner, of plants with one id, or both, that have their contents. Of an erasure that
+ * had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError where one that began later has
+ * removed an event, and at the erasure of an owner whose events were yielded: nobody could tell what is missing.
+ */
+export async function* selectedEvents(
+  store: Store,
+  { owner, id }: Pick<Selection, 'owner' | 'id'>,
+  log: AsyncIterable<readonly LoggedEvent[]>,
+): AsyncGenerator<SelectedEvents> {
+  const view = await SteadyView.open(store, { isWhole: false });
+  let first: number | undefined;
+  const isOfYielded = async ({ erases }: LoggedEvent) => {
+    if (first === undefined) return false;
+    if (erases !== undefined) return (owner ?? erases.owner) === erases.owner;
+    // Whom it erased is not known any more. It has removed the first event of the owner, too.
+    return owner === undefined || (await eventAt(store, first))?.event === undefined;
+  };
+  for await (const batch of log) {
+    const events = view.take(batch).filter((logged) => {
+      const event = plantEventOf(logged);
+      return event !== undefined && (owner ?? event.owner) === event.owner && (id ?? event.plantId) === event.plantId;
+    });
+    first ??= events[0]?.position;
+    for (const logged of batch)
+      if (logged.type === 'OwnerErased' && view.isLater(logged.position) && (await isOfYielded(logged)))
+        throw new ErasedMeanwhileError();
+    yield { events, position: batch.at(-1)!.position };
+  }
 }
 
 /**

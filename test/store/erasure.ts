@@ -293,8 +293,11 @@ export function erasureContract(name: string, open: OpenSearchable): void {
       }),
     );
 
-    test(
-      'ReadEvents of one owner while an erasure begins and ends never takes the first of them for all',
+    test.each([
+      ['ReadEvents of one owner', { owner: OWNER }],
+      ['ReadEvents of one owner that goes on', { owner: OWNER, follow: true }],
+      ['ReadEvents of one plant that goes on', { plantId: 1n, follow: true }],
+    ])('%s while an erasure begins and ends never takes the first of them for all', (_, request) =>
       on(async ({ store }) => {
         await append(store, added(OWNER, 1n), added('bob', 1n), deleted(OWNER, 1n));
         const signal = new AbortController().signal;
@@ -304,11 +307,39 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           yield* store.read(2);
         }
         const log = { read: inHalves, head: () => store.head() } as unknown as EventLog;
-        const records = readEvents(log, store, create(ReadEventsRequestSchema, { owner: OWNER }), signal);
+        const records = readEvents(log, store, create(ReadEventsRequestSchema, request), signal);
         const read = async () => {
           for await (const { position } of records) expect(position).toBe(2n);
         };
         await expect(read()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+      })(),
+    );
+
+    test(
+      'ReadEvents that goes on ends at the erasure of whom it has sent, and of nobody else',
+      on(async (opened) => {
+        const log = await openLog(await opened.second(), quiet);
+        const add = (owner: string, id: bigint) =>
+          log.submit({ type: 'AddPlant', owner, actor: owner, plant: { id, name: 'Fern', tag: undefined } });
+        const { signal } = new AbortController();
+        const request = create(ReadEventsRequestSchema, { owner: OWNER, follow: true });
+        const records = readEvents(log, opened.store, request, signal);
+        const next = async (position: bigint) => {
+          for (let at = 0n; at < position; ) at = (await records.next()).value!.position;
+        };
+        try {
+          await add(OWNER, 1n);
+          await add('bob', 1n);
+          await next(2n);
+          await eraseWords(log, 'bob');
+          await add(OWNER, 2n);
+          await next(4n);
+          await eraseWords(log);
+          await add(OWNER, 1n);
+          await expect(next(6n)).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+        } finally {
+          await log.close();
+        }
       }),
     );
 

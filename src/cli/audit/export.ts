@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { positionBefore } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
-import { eventsOfOwner, exportedEvents, steadyRange } from '../../audit/steady.ts';
-import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
+import { eventsOfOwner, exportedEvents, selectedEvents } from '../../audit/steady.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import { wholeRange } from '../../log/whole-range.ts';
+import { intactRange, wholeRange } from '../../log/whole-range.ts';
 import { plantId, position, time } from '../arguments.ts';
 import { write } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -55,7 +55,8 @@ An erased event has, in place of its content, a commitment and erasedBy: the
 position of its OwnerErased event. An export that has such an event goes on up
 to that position. Until an erasure is complete, its OwnerErased event has
 erasesOwner and erasesKey. If an owner is erased meanwhile, the export may fail:
-export again.
+export again. With --owner or --id and --follow it fails then if it has printed
+an event of the owner.
 To resume an interrupted export, pass its last position to --after. The command
 fails if the log ends before that position, also later with --follow.
 
@@ -85,24 +86,34 @@ async function* eventsOf(
   store: Store,
   { after, from, owner, id, follow }: Options,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  let seen = from === undefined ? after : await positionBefore(store, from);
-  do {
-    const { position: to } = await store.head();
-    if (seen > to) throw beyond(seen, to);
-    if (seen === to) continue;
-    // Of the events of one owner or plant, nobody can tell that one is missing.
-    if (owner !== undefined) yield* eventsOfOwner(store, { to, owner, id }, seen);
-    else if (id !== undefined) yield* ofPlants(id, steadyRange(store, seen, to));
+  const seen = from === undefined ? after : await positionBefore(store, from);
+  const to = await endAfter(store, seen);
+  if (owner === undefined && id === undefined)
     // Whoever follows the log hears of each erasure behind what it removes.
-    else yield* follow ? wholeRange(store, seen, to) : exportedEvents(store, seen, to);
-    seen = to;
-  } while (follow && (await sleep(POLL, true)));
+    yield* follow ? followed(store, seen, wholeRange) : exportedEvents(store, seen, to);
+  else if (owner !== undefined && !follow) yield* eventsOfOwner(store, { to, owner, id }, seen);
+  else {
+    const all = follow ? followed(store, seen, intactRange) : intactRange(store, seen, to);
+    for await (const { events } of selectedEvents(store, { owner, id }, all)) yield events;
+  }
 }
 
-/** The events of plants with this id, whoever owns them. */
-async function* ofPlants(
-  id: bigint,
-  batches: AsyncIterable<readonly LoggedEvent[]>,
+/** The position of the log's end. Rejects if what a reader has seen is beyond it. */
+async function endAfter(store: Store, seen: number): Promise<number> {
+  const { position } = await store.head();
+  if (seen > position) throw beyond(seen, position);
+  return position;
+}
+
+/** The events after a position, and new ones for ever. */
+async function* followed(
+  store: Store,
+  after: number,
+  range: typeof wholeRange,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  for await (const events of batches) yield events.filter((event) => plantEventOf(event)?.plantId === id);
+  for (let seen = after; ; await sleep(POLL)) {
+    const to = await endAfter(store, seen);
+    if (to > seen) yield* range(store, seen, to);
+    seen = to;
+  }
 }

@@ -245,6 +245,30 @@ describe('travel', () => {
     child.kill();
     expect(await lines.next()).toMatchObject({ done: true });
   });
+
+  test.each([
+    ['--owner', 'alice'],
+    ['--id', '7'],
+  ])(
+    'a followed export with %s fails at the erasure of an owner whose events it has printed',
+    async (...options) => {
+      await fill(added('alice', 7n));
+      const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow', ...options], {
+        env: { PATH: process.env.PATH, DATA_DIR: data },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const closed = once(child, 'close');
+      await once(child.stdout, 'data');
+      let why = '';
+      child.stderr.on('data', (chunk) => {
+        why += chunk;
+      });
+      expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
+      expect(await closed).toEqual([1, null]);
+      expect(why).toContain('an owner was erased while the log was read');
+    },
+    30_000,
+  );
 });
 
 test.each([
