@@ -11,7 +11,7 @@ import { encodeEvent } from '../../src/log/event/encode.ts';
 import { type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Selection, Store } from '../../src/log/store.ts';
-import { added, append, deleted, project } from '../support/events.ts';
+import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
 import { checkpointOf } from '../support/tree.ts';
@@ -145,6 +145,29 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         await log.close();
         const left = (await readAnyLog(store)).filter((event) => plantEventOf(event)?.owner === 'other 1');
         expect(left).toHaveLength(36);
+      }),
+    );
+
+    test(
+      'rows that a repair puts back before the step of the erasure go too',
+      on(async ({ store }) => {
+        await fill(store);
+        let isBack = false;
+        const repaired = override(store, {
+          close: async () => {},
+          async removeRows(owner, at) {
+            const removed = await store.removeRows(owner, at);
+            const row = { owner: OWNER, id: 1n, name: NAME, tag: TAG };
+            if (removed === 0 && !isBack)
+              isBack = await store.advance(at, at, { deletes: [], inserts: [row] }, NO_NODES);
+            return removed;
+          },
+        });
+        const log = await openLog(repaired, quiet);
+        expect(await eraseWords(log)).toMatchObject({ events: 18 });
+        await log.close();
+        expect(isBack).toBe(true);
+        expect((await store.list(OWNER, undefined, 10)).rows).toEqual([]);
       }),
     );
 

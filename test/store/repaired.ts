@@ -110,6 +110,20 @@ export function repairedContract(name: string, open: OpenDatabase): void {
       }
     });
 
+    test('an event that was decided on wrong rows is folded after they are repaired', async () => {
+      const { store, cleanup } = await open();
+      try {
+        await append(store, added('alice', 1n));
+        await project(store);
+        await append(store, added('alice', 1n, 'Palm'));
+        await repair(store);
+        expect(await store.checkpoint()).toBe(2);
+        expect((await store.list('alice', undefined, 9)).rows).toEqual([{ id: 1n, name: 'Palm', tag: undefined }]);
+      } finally {
+        await cleanup();
+      }
+    });
+
     test('a watch that began on wrong rows ends with a repair, and does not go on from them', async () => {
       const opened = await open();
       await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));

@@ -29,14 +29,17 @@ test('what others appended is told from what was appended here', () => {
   expect([5, 6].map((position) => appends.othersAfter(position))).toEqual([true, false]);
 });
 
-describe('a refusal of a command whose link to the writer has ended', () => {
+describe.each([
+  ['a refusal', undefined, 'PLANT_ALREADY_EXISTS'],
+  ['the answer of an earlier event', 'once', 1],
+])('%s, for a command whose link to the writer has ended', (_, idempotencyKey, told) => {
   const WRITER = { holder: 'other', address: 'other', secret: '' };
   const nothing = () => {};
 
   /** A log that has plant 1 and has forwarded an addition of plant 1 to a writer that never tells the outcome. */
   async function inDoubt(commitLimit: number) {
     const { store, cleanup } = await openSqliteStore();
-    await append(store, added('alice', 1n));
+    await append(store, { ...added('alice', 1n), idempotencyKey });
     const led = override(store, { lease: async () => false, leaseholder: async () => WRITER });
     const log = await openLog(led, { onFault: nothing, limits: { commitLimit } });
     const sent = Promise.withResolvers<LinkListener>();
@@ -55,12 +58,15 @@ describe('a refusal of a command whose link to the writer has ended', () => {
       },
     });
     const isLinked = (times: number) => expect.poll(() => [links, log.status.role]).toEqual([times, 'forwards']);
-    const add = (id: bigint) => {
+    const add = (id: bigint, idempotencyKey?: string) => {
       const plant = { id, name: 'Fern', tag: undefined };
-      return log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant });
+      return log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant, idempotencyKey });
     };
     await isLinked(1);
-    const answer = add(1n).catch((error) => error.reason);
+    const answer = add(1n, idempotencyKey).then(
+      ({ position }) => position,
+      (error) => error.reason,
+    );
     (await sent.promise).ended(new Error('cut'));
     const close = async () => {
       await log.close();
@@ -78,7 +84,7 @@ describe('a refusal of a command whose link to the writer has ended', () => {
     await isLinked(2);
     expect(isTold).toBe(false);
     expect(await add(2n)).toMatchObject({ position: 2 });
-    expect(await answer).toBe('PLANT_ALREADY_EXISTS');
+    expect(await answer).toBe(told);
     expect(sends()).toBe(1);
     await close();
   });
