@@ -7,7 +7,7 @@ import {
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import { type Head, plantEventOf } from '../log/event/event.ts';
+import { type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -43,21 +43,30 @@ export class Receipts {
    * has an event.
    */
   async getReceipt({ position }: GetReceiptRequest, { principal, signal }: Call): Promise<GetReceiptResponse> {
-    const { store, head, tree, checkpoints, scopes, proofs } = this.#options;
+    const { tree, checkpoints, scopes, proofs } = this.#options;
+    const { owner } = principal;
     scopes.require(principal, 'plants:read');
     try {
-      const event = await eventAt(store, Number(position));
-      // A server that was deposed does not have the last events.
-      if (event === undefined && position > 0n && position <= (await head()).position) throw LATE;
-      // An erased event has no owner any more.
-      if (event === undefined || plantEventOf(event)?.owner !== principal.owner)
-        throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
-      const checkpoint = await checkpointWith(checkpoints, event.position);
-      using _permit = await proofs.acquire(principal.owner);
+      await this.#eventOf(owner, position);
+      const checkpoint = await checkpointWith(checkpoints, Number(position));
+      using _permit = await proofs.acquire(owner);
       if (signal.aborted) throw LEFT;
+      // Again, since the owner may have been erased while the call waited.
+      const event = await this.#eventOf(owner, position);
       return create(GetReceiptResponseSchema, { receipt: await makeReceipt(tree, checkpoint, event) });
     } catch (error) {
       throw unavailable(error);
     }
+  }
+
+  async #eventOf(owner: string, position: bigint): Promise<LoggedEvent> {
+    const { store, head } = this.#options;
+    const event = await eventAt(store, Number(position));
+    // A server that was deposed does not have the last events.
+    if (event === undefined && position > 0n && position <= (await head()).position) throw LATE;
+    // An erased event has no owner any more.
+    if (event === undefined || plantEventOf(event)?.owner !== owner)
+      throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
+    return event;
   }
 }

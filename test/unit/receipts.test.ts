@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
+import { openLog } from '../../src/log/log.ts';
 import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
@@ -12,7 +13,9 @@ import { Semaphore } from '../../src/semaphore.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
 import { keptIn } from '../../src/transparency/signed-checkpoint.ts';
+import { eraseWords } from '../store/erasure.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
+import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { ALICE } from '../support/principal.ts';
 
@@ -20,6 +23,10 @@ const EVENTS = 600;
 
 /** Receipts for as many callers at once as a semaphore lets. */
 async function openReceipts(proofs: Semaphore): Promise<Receipts> {
+  return (await openReceiptsOf(proofs)).receipts;
+}
+
+async function openReceiptsOf(proofs: Semaphore) {
   const { store, directory, cleanup } = await openSqliteStore();
   onTestFinished(cleanup);
   await fill(store, EVENTS, ALICE.owner);
@@ -29,7 +36,8 @@ async function openReceipts(proofs: Semaphore): Promise<Receipts> {
     ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept'), () => {}) },
     onFault: () => {},
   });
-  return new Receipts({ store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs });
+  const parts = { store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs };
+  return { store, receipts: new Receipts(parts) };
 }
 
 const asked = (position: number) => create(GetReceiptRequestSchema, { position: BigInt(position) });
@@ -50,6 +58,19 @@ test('of many receipts that are asked for at once, a turn of the event loop make
   await Promise.all(Array.from({ length: 40 }, (_, index) => make(index * 10 + 1)));
   clearImmediate(immediate);
   expect(Math.max(...made.values())).toBeLessThanOrEqual(2);
+});
+
+test('an owner who is erased while a call waits gets no receipt with what was erased', async () => {
+  const proofs = new Semaphore({ permits: 1, maxWaiting: 256 });
+  const { store, receipts } = await openReceiptsOf(proofs);
+  const permit = await proofs.acquire('another');
+  const receipt = receipts.getReceipt(asked(1), { principal: ALICE, signal: { aborted: false } });
+  await expect.poll(() => proofs.waiting).toBe(1);
+  const log = await openLog(override(store, { close: async () => {} }), { onFault: () => {} });
+  await eraseWords(log, ALICE.owner);
+  await log.close();
+  permit[Symbol.dispose]();
+  await expect(receipt).rejects.toMatchObject({ reason: 'EVENT_NOT_FOUND' });
 });
 
 test('a caller that left while it waited gets no receipt made', async () => {
