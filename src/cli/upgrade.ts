@@ -17,9 +17,9 @@ export const upgradeCommand = (): Command =>
 On MongoDB, stop all instances first. The embedded store is upgraded by the next
 start of the service as well. Every event is verified; positions, hashes,
 checkpoints and receipts stay the same. If an event does not verify, nothing is
-upgraded. Run the command again after an interruption: on MongoDB the upgrade
-goes on, and of an embedded store it begins again. Progress goes to stderr. See
-docs/operations.md.
+upgraded. While MongoDB does not answer, it waits. Run the command again after an
+interruption: on MongoDB the upgrade goes on, and of an embedded store it begins
+again. Progress goes to stderr. See docs/operations.md.
 
 Example:
   $ MONGODB_URI=mongodb://... plantstore upgrade`,
@@ -42,5 +42,6 @@ async function upgradedFolder(dataDirectory: string): Promise<boolean> {
 
 async function upgradedDatabase(uri: string): Promise<boolean> {
   const { upgradeMongo } = await import('../log/mongo/upgrade.ts');
-  return reportUpgrade(upgradeMongo(uri, repairReadModel), console.error);
+  const wait = (fault: string) => console.error(`waiting for MongoDB: ${fault}; the upgrade goes on by itself`);
+  return reportUpgrade(upgradeMongo(uri, repairReadModel, wait), console.error);
 }

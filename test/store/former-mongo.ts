@@ -55,8 +55,8 @@ export class FormerMongo implements AsyncDisposable {
     await this.update('checkpoints', { _id: 'plants' }, { $set: named });
   }
 
-  async upgrade(uri = this.uri): Promise<void> {
-    for await (const _ of upgradeMongo(uri, repairReadModel));
+  async upgrade(uri = this.uri, onWait?: (fault: string) => void): Promise<void> {
+    for await (const _ of upgradeMongo(uri, repairReadModel, onWait));
   }
 
   /** Expects a store of this release, with all that 1.0.0 had, and a read model and a tree that go to its end. */

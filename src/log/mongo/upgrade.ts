@@ -1,4 +1,7 @@
 import { Binary, type Db, Long } from 'mongodb';
+import { Backoff } from '../../time/backoff.ts';
+import { pause } from '../../time/pause.ts';
+import { sameHash } from '../../tlog/hash.ts';
 import { BrokenChainError, headAfterIntact } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import { LONGEST_LEASE, MayNotEraseError, type Store } from '../store.ts';
@@ -15,11 +18,15 @@ import {
 } from '../upgrade.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID } from './collections.ts';
 import { COMMAND_LIMIT, withCallLimit } from './connection/client.ts';
-import { CODE, explain, hasCode, ignoring } from './connection/errors.ts';
+import { CODE, explain, hasCode, ignoring, isPassing } from './connection/errors.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { type EventDocument, toEventDocument, toLoggedEvent } from './documents.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 import { unconnected } from './store.ts';
+
+/** First and longest pause before a step is done again, in milliseconds. */
+const PAUSE = 200;
+const MAX_PAUSE = 2_000;
 
 /** Events of one read and one write. At worst, documents of 9 MiB. */
 const BATCH = 512;
@@ -33,15 +40,20 @@ const REBUILT = /^plants_[1-9][0-9]*$/;
 /**
  * Takes over the store of 1.0.0 in the database of a URI, with no instance running. Does nothing to a store of this
  * release. All events are verified before anything is written. Then each is replaced by its new form, in place, and the
- * read model is made from them, by `repair`. May end at any moment, and the next call goes on; several calls at once do
- * each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with UnsuitableDatabaseError when there
+ * read model is made from them, by `repair`. A step that MongoDB does not answer, or whose primary is gone, is done again
+ * after a call of `onWait`, however long that lasts. May end at any moment, and the next call goes on; several calls at
+ * once do each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with UnsuitableDatabaseError when there
  * is nothing to take over, an instance runs, a right is missing, or an event does not verify.
  */
-export async function* upgradeMongo(uri: string, repair: Repair): AsyncGenerator<UpgradeStep> {
+export async function* upgradeMongo(
+  uri: string,
+  repair: Repair,
+  onWait: (fault: string) => void = () => {},
+): AsyncGenerator<UpgradeStep> {
   const { client, db, store } = unconnected(uri, {});
   try {
     await withCallLimit(client.connect());
-    yield* upgraded(db, store, repair);
+    yield* upgraded(db, store, repair, patience(onWait));
   } catch (error) {
     throw error instanceof MayNotEraseError || hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {
@@ -49,42 +61,84 @@ export async function* upgradeMongo(uri: string, repair: Repair): AsyncGenerator
   }
 }
 
-async function* upgraded(db: Db, store: () => Store, repair: Repair): AsyncGenerator<UpgradeStep> {
+/** Does a step until it succeeds, or fails for a reason that waiting does not change. Every step may be done again. */
+type Patience = <T>(step: () => Promise<T>) => Promise<T>;
+
+const patience =
+  (onWait: (fault: string) => void): Patience =>
+  async (step) => {
+    for (const backoff = new Backoff(PAUSE, MAX_PAUSE); ; await pause(backoff.next())) {
+      try {
+        return await step();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        onWait((explain(error) as Error).message);
+      }
+    }
+  };
+
+async function* upgraded(db: Db, store: () => Store, repair: Repair, patiently: Patience): AsyncGenerator<UpgradeStep> {
   const collections = collectionsOf(db);
   const { meta } = collections;
-  await checkServers(db);
-  const schema = await withCallLimit(meta.findOne({ _id: SCHEMA_ID }));
+  await patiently(() => checkServers(db));
+  const schema = await patiently(() => withCallLimit(meta.findOne({ _id: SCHEMA_ID })));
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
   const taken = store();
   // A missing right is told before anything is done.
-  await taken.mayErase();
-  await checkStopped(collections);
+  await patiently(() => taken.mayErase());
+  await patiently(() => checkStopped(collections));
   const isUpgrading = { _id: SCHEMA_ID, isUpgrading: true } as const;
   try {
-    if (!hasBegun) yield* walked(await logIn(collections), [], 'verified', async () => {});
+    const log = await logIn(collections, patiently);
+    if (!hasBegun) yield* walked(log, [], 'verified', async () => {});
     // From here on 1.0.0 refuses the database, so that no instance of it can meet events of both forms.
     const begun = { $set: { version: SCHEMA_VERSION, isUpgrading: true } } as const;
-    await withCallLimit(meta.updateOne({ _id: SCHEMA_ID, version: FORMER_VERSION }, begun));
+    await patiently(() => withCallLimit(meta.updateOne({ _id: SCHEMA_ID, version: FORMER_VERSION }, begun)));
     hasBegun = true;
     // An instance may have started meanwhile.
-    await checkStopped(collections);
-    const noted = await notesIn(db);
-    const end = yield* walked(await logIn(collections), noted, 'written', (events, documents) => {
+    await patiently(() => checkStopped(collections));
+    const noted = await patiently(() => notesIn(db));
+    const end = yield* walked(log, noted, 'written', (events, documents) => {
       const old = events.filter((_, index) => documents[index]!.event === undefined);
-      return write(collections, old);
+      return patiently(() => write(collections, old));
     });
     // Otherwise another call has done it all, and instances may run.
-    if ((await withCallLimit(meta.findOne(isUpgrading))) === null) return;
-    await appendErasures(taken, end, noted);
+    if ((await patiently(() => withCallLimit(meta.findOne(isUpgrading)))) === null) return;
+    const append = (events: readonly LoggedEvent[]) => patiently(() => appended(taken, events));
+    await appendErasures({ append }, end, noted);
   } catch (error) {
     throw error instanceof BrokenChainError ? unverified(db, error, hasBegun) : error;
   }
-  await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(NOTES)));
-  await createIndexes(collections);
-  await takeReadModel(db, collections, await taken.head());
-  yield* folded(taken, repair);
-  await withCallLimit(meta.updateOne(isUpgrading, { $unset: { isUpgrading: true } }));
+  await patiently(() => ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(NOTES))));
+  await patiently(() => createIndexes(collections));
+  await patiently(async () => takeReadModel(db, collections, await taken.head()));
+  yield* foldedAgain(taken, repair, patiently);
+  await patiently(() => withCallLimit(meta.updateOne(isUpgrading, { $unset: { isUpgrading: true } })));
+}
+
+/** Appends an event, also if it stands there by an attempt whose answer was lost: then nobody has appended after it. */
+async function appended(store: Store, events: readonly LoggedEvent[]): Promise<number> {
+  const count = await store.append(events);
+  if (count > 0) return count;
+  return sameHash((await store.head()).hash, events[0]!.hash) ? 1 : 0;
+}
+
+/** Repairs until one repair succeeds: the next one leaves alone what is right. */
+async function* foldedAgain(store: Store, repair: Repair, patiently: Patience): AsyncGenerator<UpgradeStep> {
+  let steps = folded(store, repair);
+  for (;;) {
+    const step = await patiently(async () => {
+      try {
+        return await steps.next();
+      } catch (error) {
+        steps = folded(store, repair);
+        throw error;
+      }
+    });
+    if (step.done === true) return;
+    yield step.value;
+  }
 }
 
 function unverified({ databaseName }: Db, error: BrokenChainError, hasBegun: boolean): Error {
@@ -120,13 +174,11 @@ async function checkStopped({ leases }: Collections): Promise<void> {
 }
 
 /** The log, whose events have either form. Each batch is a query of its own: no cursor expires, however long writes take. */
-async function logIn({ events }: Collections): Promise<FormerLog<AnyDocument>> {
-  const last = await withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } }));
-  const read = (after: number) => {
-    const options = { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT } as const;
-    const found = events.find({ _id: { $gt: Long.fromNumber(after) } }, options).toArray();
-    return withCallLimit(found) as Promise<AnyDocument[]>;
-  };
+async function logIn({ events }: Collections, patiently: Patience): Promise<FormerLog<AnyDocument>> {
+  const options = { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT } as const;
+  const last = await patiently(() => withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } })));
+  const find = (after: number) => events.find({ _id: { $gt: Long.fromNumber(after) } }, options).toArray();
+  const read = (after: number) => patiently(() => withCallLimit(find(after)) as Promise<AnyDocument[]>);
   return { total: Number(last?._id ?? 0), read, eventOf };
 }
 

@@ -45,11 +45,37 @@ test('a start of the service on a data directory of 1.0.0 upgrades it, says so, 
 });
 
 describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
+  /** A proxy in front of the database, and the URI that leads through it. */
+  async function proxied({ uri }: FormerMongo) {
+    const { host, pathname } = new URL(uri.replace(/,[^/]*/, ''));
+    const proxy = await TcpProxy.start(Number(host.split(':')[1]));
+    return { proxy, behind: `mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true` };
+  }
+
+  test('goes on by itself where answers are lost: of each command the first, the second, the fourth and so on', async () => {
+    await using former = await FormerMongo.load();
+    const { proxy, behind } = await proxied(former);
+    const sent = new Map<string, number>();
+    proxy.fate = (chunk) => {
+      const name = ['find', ...WRITES].find((one) => chunk.includes(`\x02${one}\0`));
+      if (name === undefined) return 'forward';
+      const number = (sent.get(name) ?? 0) + 1;
+      sent.set(name, number);
+      return Number.isInteger(Math.log2(number)) ? 'lose reply' : 'forward';
+    };
+    const faults: string[] = [];
+    await former.upgrade(behind, (fault) => faults.push(fault));
+    expect(faults.length).toBeGreaterThan(10);
+    await former.expectUpgraded();
+    await proxy.close();
+  });
+
   test('goes on wherever it was killed, after each write', async () => {
     await using former = await FormerMongo.load();
-    const { host, pathname } = new URL(former.uri.replace(/,[^/]*/, ''));
-    const proxy = await TcpProxy.start(Number(host.split(':')[1]));
-    const behind = `mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`;
+    const { proxy, behind } = await proxied(former);
+    const kill = (fault: string) => {
+      throw new Error(fault);
+    };
     // The first element of a command: an int32 or a text, and its name.
     const isWrite = (chunk: Buffer) => WRITES.some((name) => chunk.includes(`\x02${name}\0`));
     const old = bytesOf(await former.documents('events'));
@@ -60,7 +86,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       await former.rebuild();
       let writes = 0;
       proxy.fate = (chunk) => (isWrite(chunk) && writes++ === points ? 'lose reply' : 'forward');
-      const fault = await former.upgrade(behind).catch((error: Error) => error);
+      const fault = await former.upgrade(behind, kill).catch((error: Error) => error);
       isOver = fault === undefined && writes <= points;
       if ((await former.schema()).version !== 5)
         expect(bytesOf(await former.documents('events')).equals(old)).toBe(true);

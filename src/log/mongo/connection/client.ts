@@ -1,4 +1,4 @@
-import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
+import { type Db, MongoClient, type MongoClientOptions, MongoOperationTimeoutError, ReadConcern } from 'mongodb';
 import { withTimeout } from '../../../time/pause.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
@@ -31,7 +31,11 @@ export const END_OF_TRANSACTION = 25_000;
  * such a connection as in use: one of the hundred in its pool.
  */
 export const withCallLimit = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> =>
-  withTimeout(call, milliseconds, () => new Error(`MongoDB's driver has not ended a call in ${milliseconds} ms`));
+  withTimeout(
+    call,
+    milliseconds,
+    () => new MongoOperationTimeoutError(`MongoDB's driver has not ended a call in ${milliseconds} ms`),
+  );
 
 /**
  * Milliseconds that the server may take for one command. The server then answers with an error before the connection is

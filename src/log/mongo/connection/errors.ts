@@ -40,15 +40,27 @@ export const isTransient = (error: unknown): boolean =>
  */
 const GONE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 
+const isGone = (error: MongoServerError): boolean => GONE.has(Number(error.code));
+
 /** The result of a read. Retries it once when its server went away, as the driver does with its own reads. */
 export async function retried<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    const gone = error instanceof MongoServerError ? GONE.has(Number(error.code)) : error instanceof MongoNetworkError;
-    if (!gone) throw error;
+    if (!(error instanceof MongoServerError ? isGone(error) : error instanceof MongoNetworkError)) throw error;
     return await read();
   }
+}
+
+/** Error codes of servers that were too slow: MaxTimeMSExpired, WriteConcernTimeout. */
+const LATE = new Set([50, 64]);
+
+/** Whether a server went away or was too slow, as the cause of an error too: later, the same call may succeed. */
+export function isPassing(error: unknown): boolean {
+  // A bulk write puts an error of the driver into one of a server.
+  if (error instanceof MongoServerError && !((error.errorResponse as unknown) instanceof MongoError))
+    return isGone(error) || LATE.has(Number(error.code)) || isTransient(error);
+  return error instanceof MongoError || (error instanceof Error && isPassing(error.cause));
 }
 
 /**
