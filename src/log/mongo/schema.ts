@@ -68,11 +68,18 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
 }
 
-/** The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing. */
+/**
+ * The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing. By
+ * default, the server waits until every member has the index, however long one is away.
+ */
 export async function createIndexes({ events }: Collections): Promise<void> {
+  const commitQuorum = 'majority';
   await events.createIndex(
     { owner: 1, idempotencyKey: 1, _id: -1 },
-    { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } } },
+    { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } }, commitQuorum },
   );
-  await events.createIndex({ 'erases.owner': 1 }, { name: ERASES_INDEX, partialFilterExpression: UNFINISHED });
+  await events.createIndex(
+    { 'erases.owner': 1 },
+    { name: ERASES_INDEX, partialFilterExpression: UNFINISHED, commitQuorum },
+  );
 }

@@ -100,6 +100,19 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
     await proxy.close();
   });
 
+  test('needs a majority of the members, and waits for no other', async () => {
+    const set = await ReplicaSet.start(3);
+    onTestFinished(() => set.remove());
+    const MONGODB_URI = set.uri('plantstore');
+    await loadFormer(MONGODB_URI);
+    const primary = await set.primary();
+    await set.members.find((member) => member !== primary)!.kill();
+    const { code, stderr } = await command(['upgrade'], { MONGODB_URI });
+    expect(stderr).not.toContain('waiting for MongoDB');
+    expect(code).toBe(0);
+    expect(await command(['audit', 'verify'], { MONGODB_URI })).toMatchObject({ code: 0 });
+  }, 60_000);
+
   test('a user without the rights is told so, and nothing is done', async () => {
     const directory = temporaryDirectory(onTestFinished);
     const keyFile = join(directory, 'key');
