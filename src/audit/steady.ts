@@ -155,7 +155,8 @@ export interface SelectedEvents {
 /**
  * Of the events of a log, those of one owner, of plants with one id, or both, that have their contents. Of an erasure that
  * had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError where one that began later has
- * removed an event, and at the erasure of an owner whose events were yielded: nobody could tell what is missing.
+ * removed an event, at the erasure of the owner, and of anybody if plants of all owners were yielded: nobody could tell
+ * what is missing.
  */
 export async function* selectedEvents(
   store: Store,
@@ -164,9 +165,9 @@ export async function* selectedEvents(
 ): AsyncGenerator<SelectedEvents> {
   const view = await SteadyView.open(store, { isWhole: false });
   let first: number | undefined;
-  const isOfYielded = async ({ erases }: LoggedEvent) => {
+  const isOfSelected = async ({ erases }: LoggedEvent) => {
+    if (erases !== undefined && owner !== undefined) return erases.owner === owner;
     if (first === undefined) return false;
-    if (erases !== undefined) return (owner ?? erases.owner) === erases.owner;
     // Whom it erased is not known any more. It has removed the first event of the owner, too.
     return owner === undefined || (await eventAt(store, first))?.event === undefined;
   };
@@ -177,7 +178,7 @@ export async function* selectedEvents(
     });
     first ??= events[0]?.position;
     for (const logged of batch)
-      if (logged.type === 'OwnerErased' && view.isLater(logged.position) && (await isOfYielded(logged)))
+      if (logged.type === 'OwnerErased' && view.isLater(logged.position) && (await isOfSelected(logged)))
         throw new ErasedMeanwhileError();
     yield { events, position: batch.at(-1)!.position };
   }

@@ -357,9 +357,13 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           await eraseWords(log, 'bob');
           await add(OWNER, 2n);
           await next(4n);
+          const start = { case: 'afterPosition', value: 4n } as const;
+          const resumed = readEvents(log, opened.store, create(ReadEventsRequestSchema, { ...request, start }), signal);
+          const rest = expect(resumed.next()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
           await eraseWords(log);
           await add(OWNER, 1n);
           await expect(next(6n)).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+          await rest;
         } finally {
           await log.close();
         }

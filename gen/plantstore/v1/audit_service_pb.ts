@@ -541,8 +541,8 @@ export const AuditService: GenService<{
    * Reads events in order of position, each once. Without `follow`, ends at the current head, which includes every
    * write acknowledged before the call. With `follow`, continues with new events until the caller cancels. After a
    * broken stream, the last `position` continues where it broke. INVALID_ARGUMENT if the start is after the head. With
-   * `owner` or `plant_id`, FAILED_PRECONDITION (OWNER_BEING_ERASED) if an owner of whom events are sent is erased, or
-   * contents are removed meanwhile: then begin anew.
+   * `owner` or `plant_id`, FAILED_PRECONDITION (OWNER_BEING_ERASED) if the owner is erased, or contents are removed
+   * meanwhile: then begin anew.
    *
    * @generated from rpc plantstore.v1.AuditService.ReadEvents
    */

@@ -55,8 +55,8 @@ An erased event has, in place of its content, a commitment and erasedBy: the
 position of its OwnerErased event. An export that has such an event goes on up
 to that position. Until an erasure is complete, its OwnerErased event has
 erasesOwner and erasesKey. If an owner is erased meanwhile, the export may fail:
-export again. With --owner or --id and --follow it fails then if it has printed
-an event of the owner.
+export again. With --owner or --id and --follow it fails at the erasure of that
+owner, or of any owner if it has printed plants of all.
 To resume an interrupted export, pass its last position to --after. The command
 fails if the log ends before that position, also later with --follow.
 
