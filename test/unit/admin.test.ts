@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startAdminServer } from '../../src/observe/admin.ts';
 import { Health, type Readiness } from '../../src/observe/health.ts';
 import { Metrics } from '../../src/observe/metrics/metrics.ts';
+import { exchange } from '../support/http.ts';
 
 async function start(health: Health) {
   const server = await startAdminServer(health, '127.0.0.1', 0, new Metrics());
@@ -83,6 +84,19 @@ test('connections that ask nothing keep no probe out: beyond 256 the oldest is c
   expect((await fetch(`${server.url}/livez`)).status).toBe(200);
   await closed;
   expect(sockets.filter(({ destroyed }) => destroyed)).toEqual([sockets[0]]);
+});
+
+test('scrapes that are asked for together are one, and each is answered', async () => {
+  const metrics = new Metrics();
+  let scrapes = 0;
+  metrics.gauge('plantstore_scrapes', 'Scrapes.', () => ++scrapes);
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0, metrics);
+  onTestFinished(() => server.close());
+  const request = 'GET /metrics HTTP/1.1\r\nHost: plants\r\n';
+  const last = `${request}Connection: close\r\n\r\n`;
+  const answers = await exchange(server.url, `${request}\r\n`.repeat(31) + last);
+  expect(answers.match(/^plantstore_scrapes 1$/gm)).toHaveLength(32);
+  expect(scrapes).toBe(1);
 });
 
 test('closing ends open connections', async () => {
