@@ -89,7 +89,8 @@ export async function examineWitnesses(
   const counts = `needed: ${quorum}, there: ${knowing}`;
   return witnesses.map(({ url, key: { name } }, index) => {
     const fault = faults[index];
-    if (fault === undefined) return ok('witness', `${name} at ${url} knows the log ${origin}`);
+    if (fault === undefined)
+      return ok('witness', `${name} at ${url} knows the log ${origin}; not asked: with which key`);
     const message = `${name} at ${url} ${fault}`;
     return knowing >= quorum
       ? warn('witness', `${message}; ${counts}`)
