@@ -32,6 +32,8 @@ class TestConnection extends Connection {
   }
 }
 
+const nothing = () => {};
+
 /** Milliseconds that have passed: only `spend` lets them pass, however busy the machine is. */
 let passed = 0;
 
@@ -403,7 +405,7 @@ describe('over gRPC', () => {
   test('one connection is first read in a turn of the event loop, however little that costs the turn', async () => {
     const admission = new Admission(limits, () => {});
     let served = 0;
-    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, () => served++);
+    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, () => served++, nothing);
     for (const turn of [1, 2, 3, 4, 5]) {
       await setImmediate();
       expect(served).toBe(turn);
@@ -412,7 +414,7 @@ describe('over gRPC', () => {
 
   test('a turn of the event loop has so few calls that what Node does for them beside it has an end too', async () => {
     const admission = new Admission(limits, () => {});
-    const connection = new GrpcConnection(new Socket(), admission, () => {});
+    const connection = new GrpcConnection(new Socket(), admission, nothing, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -426,7 +428,7 @@ describe('over gRPC', () => {
   test('calls of a connection that is closed wait for no turn', async () => {
     const admission = new Admission(limits, () => {});
     const closing = new Socket();
-    const connection = new GrpcConnection(closing, admission, () => {});
+    const connection = new GrpcConnection(closing, admission, nothing, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -440,7 +442,7 @@ describe('over gRPC', () => {
 test('a connection of any protocol that is closed before its first turn is forgotten', () => {
   const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 }, () => {});
   const sockets = [new Socket(), new Socket().on('data', () => {}).on('end', () => {})] as const;
-  new GrpcConnection(sockets[0], admission, () => {});
+  new GrpcConnection(sockets[0], admission, nothing, nothing);
   new HttpConnection(sockets[1], admission);
   expect(admission.turns.waiting).toBe(2);
   for (const socket of sockets) socket.emit('close');

@@ -3,7 +3,7 @@ import { frame as message } from '../../../test/support/raw-grpc.ts';
 import type { Target } from './attack.ts';
 import type { Attack } from './crowd.ts';
 import { callHeaders } from './grpc-lines.ts';
-import { talkGrpc, talkLateResets, talkResets } from './grpc-talk.ts';
+import { talkGrpc, talkLateResets, talkResets, talkWindowUpdates } from './grpc-talk.ts';
 import { talkHttp } from './http-talk.ts';
 
 const PLANTS = '/plantstore.v1.PlantStoreService';
@@ -56,6 +56,7 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
     talk: (socket, count) => talkLateResets(socket, count, { ...listOf(token), atOnce: CALLS }, LATE),
   }),
   health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
+  'window-updates': ({ grpcPort }) => ({ port: grpcPort, connections: 64, talk: talkWindowUpdates }),
   waiting: longHeaders({ count: 960, size: SHORT }),
   'waiting-16k': longHeaders(ALLOWED),
 };

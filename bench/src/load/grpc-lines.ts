@@ -8,16 +8,16 @@ import type { Line, Listener, OpenLine } from './line.ts';
 
 /** Calls of one connection at once: fewer than the service allows. */
 const CALLS = 100;
-const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** What every connection begins with (RFC 9113, section 3.4). */
+export const PREFACE = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  frame(FRAME.settings, 0, 0, Buffer.alloc(0)),
+]);
 /** The largest window of a connection less the one that it begins with, so that none has to be given back. */
 const MORE_WINDOW = Buffer.alloc(4);
 MORE_WINDOW.writeUInt32BE(2 ** 31 - 1 - 65_535);
-/** What a connection begins with. */
-export const OPENING = Buffer.concat([
-  PREFACE,
-  frame(FRAME.settings, 0, 0, Buffer.alloc(0)),
-  frame(FRAME.windowUpdate, 0, 0, MORE_WINDOW),
-]);
+/** What a connection begins with that gets many answers. */
+export const OPENING = Buffer.concat([PREFACE, frame(FRAME.windowUpdate, 0, 0, MORE_WINDOW)]);
 /** The answer to the other side's settings. */
 export const SETTINGS_ACK = frame(FRAME.settings, FLAG.ack, 0, Buffer.alloc(0));
 /** Bytes of one read. All connections share them: what was read is looked at before the next read. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Count } from './crowd.ts';
 import { FLAG, FRAME, FrameReader, frame } from './frames.ts';
-import { OPENING, SETTINGS_ACK } from './grpc-lines.ts';
+import { OPENING, PREFACE, SETTINGS_ACK } from './grpc-lines.ts';
 
 /** CANCEL (RFC 9113, section 7). */
 const CANCEL = Buffer.from([0, 0, 0, 8]);
@@ -53,6 +53,25 @@ export function talkResets(socket: Socket, count: Count, { headers, atOnce }: Om
   };
   hear(socket, () => {});
   socket.write(OPENING);
+  more();
+}
+
+/** Frames that open the window of a connection by one byte each, 64 KB of them (RFC 9113, section 6.9). */
+const WINDOW_UPDATES = Buffer.concat(
+  Array.from({ length: 5_000 }, () => frame(FRAME.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))),
+);
+
+/** Sends frames that are no call, as many as the connection takes. */
+export function talkWindowUpdates(socket: Socket, count: Count): void {
+  const more = () => {
+    socket.write(WINDOW_UPDATES, (error) => {
+      if (error) return;
+      count('5,000 frames sent');
+      setImmediate(more);
+    });
+  };
+  hear(socket, () => {});
+  socket.write(PREFACE);
   more();
 }
 

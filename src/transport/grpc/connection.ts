@@ -20,6 +20,15 @@ const FIELD_HELD = 256;
 const MAX_UNFINISHED = 128 * 1024;
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
+/**
+ * Milliseconds between two looks at what is read that is no call, such as frames that open windows. Node parses it at once,
+ * and tells nobody.
+ */
+const PACE = 10;
+/** Most bytes of that between two looks, of all connections, before those that sent most of it have to wait. */
+const MOST_UNPACED = 256 * 1024;
+/** Most bytes of that which a connection that had to wait may send in one read and need not wait again. */
+const MOST_AT_ONCE = 16 * 1024;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
@@ -105,9 +114,12 @@ export class GrpcConnection extends Connection {
   readonly #admission: Admission;
   /** Gives the socket to the library. Undefined once it has it. */
   #serve: (() => void) | undefined;
+  readonly #onLarge: (connection: GrpcConnection) => void;
   readonly #calls: WaitingCall[] = [];
-  /** Whether nothing is read until its calls have begun. */
+  /** Whether nothing is read until its turn, and its calls have begun. */
   #isStopped = false;
+  /** Whether its turn to read has to come later, since it sent much. */
+  #isPaced = false;
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
   /** What the metadata and rows of its streams take. */
@@ -117,6 +129,8 @@ export class GrpcConnection extends Connection {
   /** Bytes that had been read when the last stream began, and before the read in which it did. */
   #begun = 0;
   #before = 0;
+  /** Bytes that had been read at the last `readSince`, and those of calls since. */
+  #known = 0;
   /** What incomplete requests took at the last look, at most. */
   #incomplete = 0;
   /** Bytes of answers that the client had read neither at the last look nor at the one before. */
@@ -134,9 +148,13 @@ export class GrpcConnection extends Connection {
   #small = 0;
   #kept = 0;
 
-  /** Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. */
-  constructor(socket: Socket, admission: Admission, serve: () => void) {
+  /**
+   * Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. `onLarge` is
+   * called when it has sent much in one read.
+   */
+  constructor(socket: Socket, admission: Admission, serve: () => void, onLarge: (connection: GrpcConnection) => void) {
     super(admission.fresh.grpc);
+    this.#onLarge = onLarge;
     this.#socket = socket;
     this.#admission = admission;
     this.#serve = serve;
@@ -154,9 +172,41 @@ export class GrpcConnection extends Connection {
     call.since = this.#admission.turns.clock;
     this.#calls.push(call);
     this.#admission.turns.add(this);
-    if (this.#calls.length < MOST_WAITING || this.#isStopped) return;
+    if (this.#calls.length >= MOST_WAITING) this.#stop();
+  }
+
+  /** Lets nothing more be read until `resume`, and then at its turn. */
+  pace(): void {
+    this.#isPaced = true;
+    this.#stop();
+  }
+
+  /** Lets it read once, at its turn. */
+  resume(): void {
+    this.#isPaced = false;
+    if (this.#isStopped) this.#admission.turns.add(this);
+  }
+
+  /** Bytes of no call that were read since this was last asked. */
+  readSince(): number {
+    const { bytesRead } = this.#socket;
+    const read = Math.max(bytesRead - this.#known, 0);
+    this.#known = bytesRead;
+    return read;
+  }
+
+  #stop(): void {
+    if (this.#isStopped) return;
     this.#isStopped = true;
     handleOf(this.#socket)?.readStop();
+  }
+
+  /** Node reads once in the next turn of the event loop. Nothing more is read, unless that was little. */
+  #readOnce(): void {
+    this.#admission.turns.follows(READ);
+    setImmediate(() => {
+      if (this.readSince() > MOST_AT_ONCE) this.#onLarge(this);
+    });
   }
 
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
@@ -180,22 +230,24 @@ export class GrpcConnection extends Connection {
       if (this.#socket.destroyed) return false;
       serve();
       this.#socket.read(0);
-      this.#admission.turns.follows(READ);
+      this.#readOnce();
       return false;
     }
     const call = this.#calls.shift();
     if (call === undefined) {
-      if (!this.#isStopped) return false;
+      if (!this.#isStopped || this.#isPaced) return false;
       this.#isStopped = false;
+      // Who sends much without a call is no new client.
+      this.#admission.begins(this);
       handleOf(this.#socket)?.readStart();
-      this.#admission.turns.follows(READ);
+      this.#readOnce();
       return false;
     }
     if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
     turns.follows(CALL);
     call.begin(!call.isProbe && turns.clock - call.since > maxWait);
-    return this.#calls.length > 0 || this.#isStopped;
+    return this.#calls.length > 0 || (this.#isStopped && !this.#isPaced);
   }
 
   override end(): void {
@@ -217,6 +269,7 @@ export class GrpcConnection extends Connection {
     this.#streams.set(stream, { held, turn: this.#turn, isAfterReset: this.#hasReset, unread: 0, rows: 0 });
     this.#countPieces(stream);
     this.#streamHeld += held;
+    this.#known += held;
     this.#count();
   }
 
@@ -292,6 +345,7 @@ export class GrpcConnection extends Connection {
     const push = stream.push;
     let pieces = 0;
     stream.push = (piece: Buffer | null) => {
+      this.#known += piece?.length ?? 0;
       if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#countSmall();
       return push.call(stream, piece);
     };
@@ -361,9 +415,11 @@ interface Begun {
 export class GrpcConnections {
   readonly #admission: Admission;
   readonly #open = new Set<GrpcConnection>();
+  /** Those that sent much and wait. One of them reads on after each look. */
+  readonly #paced = new Set<GrpcConnection>();
   readonly #methods: ReadonlySet<string>;
   readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
@@ -373,14 +429,18 @@ export class GrpcConnections {
     this.#methods = methods;
     subscribe('http2.server.stream.created', this.#begun);
     subscribe('http2.server.stream.close', this.#closed);
-    this.#timer = setInterval(() => this.#look(), LOOK).unref();
+    this.#timers = [setInterval(() => this.#look(), LOOK), setInterval(() => this.#pace(), PACE)];
+    for (const timer of this.#timers) timer.unref();
   }
 
   /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
   add(socket: Socket, serve: () => void): void {
-    const connection = new GrpcConnection(socket, this.#admission, serve);
+    const connection = new GrpcConnection(socket, this.#admission, serve, (large) => this.#hold(large));
     this.#open.add(connection);
-    socket.once('close', () => this.#open.delete(connection));
+    socket.once('close', () => {
+      this.#open.delete(connection);
+      this.#paced.delete(connection);
+    });
   }
 
   /** Why no method gets the call of a stream, if none does. */
@@ -390,7 +450,7 @@ export class GrpcConnections {
 
   /** Looks no more. */
   close(): void {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     unsubscribe('http2.server.stream.created', this.#begun);
     unsubscribe('http2.server.stream.close', this.#closed);
   }
@@ -438,6 +498,34 @@ export class GrpcConnections {
 
   #look(): void {
     for (const connection of this.#open) connection.look();
+  }
+
+  #pace(): void {
+    this.#resumeOne();
+    let all = 0;
+    const large: GrpcConnection[] = [];
+    for (const connection of this.#open) {
+      const read = connection.readSince();
+      all += read;
+      if (read > MOST_UNPACED / this.#open.size) large.push(connection);
+    }
+    if (all > MOST_UNPACED) for (const connection of large) this.#hold(connection);
+  }
+
+  /** The caller with the fewest such connections comes first. */
+  #resumeOne(): void {
+    const [[next] = []] = [...Map.groupBy(this.#paced, ({ caller }) => caller).values()].toSorted(
+      (one, other) => one.length - other.length,
+    );
+    if (next === undefined) return;
+    this.#paced.delete(next);
+    next.resume();
+  }
+
+  #hold(connection: GrpcConnection): void {
+    if (!this.#open.has(connection)) return;
+    connection.pace();
+    this.#paced.add(connection);
   }
 }
 

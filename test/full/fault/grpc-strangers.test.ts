@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, constants, type OutgoingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -157,3 +158,26 @@ test('headers without an end hold no more on many connections than their bound',
   await isServed();
   for (const socket of sockets) socket.destroy();
 }, 60_000);
+
+/** Opens the window of a connection by one byte (RFC 9113, section 6.9). */
+const WINDOW_UPDATE = Buffer.from([0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+const OPENING = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
+
+test('connections that send frames without end that are no call are read in turns: others are served meanwhile', async () => {
+  const { hostname, port } = new URL(`http://${service.grpcUrl}`);
+  const flood = Buffer.concat(Array.from({ length: 5_000 }, () => WINDOW_UPDATE));
+  const sockets = Array.from({ length: 32 }, () => connect(Number(port), hostname).on('error', () => {}));
+  for (const socket of sockets) {
+    const send = () => {
+      while (!socket.destroyed && socket.write(flood));
+    };
+    socket.on('drain', send).write(OPENING);
+    send();
+  }
+  await sleep(500);
+  let served = 0;
+  for (const end = performance.now() + 2_000; performance.now() < end; served++) await isServed();
+  for (const socket of sockets) socket.destroy();
+  // Some 490 on two cores; 25 where each turn of the event loop parses what all of them have sent.
+  expect(served).toBeGreaterThan(100);
+});
