@@ -181,3 +181,23 @@ test('connections that send frames without end that are no call are read in turn
   // Some 490 on two cores; 25 where each turn of the event loop parses what all of them have sent.
   expect(served).toBeGreaterThan(100);
 });
+
+/** PING, and what its answer begins with (RFC 9113, section 6.7). */
+const PING = Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+const PONG = Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0]);
+
+test('a connection that has sent many such frames is read to their end', async () => {
+  const { hostname, port } = new URL(`http://${service.grpcUrl}`);
+  const many = Buffer.concat(Array.from({ length: 40_000 }, () => WINDOW_UPDATE));
+  const answers = Array.from({ length: 8 }, async () => {
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    socket.write(Buffer.concat([OPENING, many, PING]));
+    let read = Buffer.alloc(0);
+    for await (const chunk of socket) {
+      read = Buffer.concat([read, chunk]);
+      if (read.includes(PONG)) break;
+    }
+    return read.includes(PONG);
+  });
+  expect(await Promise.all(answers)).toEqual(Array(8).fill(true));
+});
