@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
-import { shareCalls } from '../log/tail/share-calls.ts';
+import { shareCalls } from '../time/share-calls.ts';
 import type { Health } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 

@@ -15,7 +15,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   tlog: [],
   witness: ['counted', 'tlog', 'files'],
   auth: ['domain', 'time', 'files', 'semaphore'],
-  observe: ['domain', 'log', 'auth'],
+  observe: ['domain', 'time', 'log', 'auth'],
   log: ['counted', 'domain', 'tlog', 'time', 'files', 'file-lock', 'semaphore'],
   semaphore: ['domain', 'time'],
   call: ['log', 'auth'],

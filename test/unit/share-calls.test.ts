@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { shareCalls } from '../../src/log/tail/share-calls.ts';
+import { shareCalls } from '../../src/time/share-calls.ts';
 
 const wholeTurn = async () => {
   for (let turns = 0; turns < 4; turns++) await turn();

@@ -1,10 +1,10 @@
 import { randomUUID } from '../../time/host.ts';
 import { Pace } from '../../time/pause.ts';
+import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
 import { Lease } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
 import type { Store, Unfinished } from '../store.ts';
-import { shareCalls } from '../tail/share-calls.ts';
 
 /** Removing contents, and clearing unused space of them. */
 export type FinishStep = 'read_model' | 'contents' | 'clear';

@@ -4,6 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { privateFile } from '../../files.ts';
+import { shareCalls } from '../../time/share-calls.ts';
 import { searched } from '../batches.ts';
 import { verifyNext } from '../event/chain.ts';
 import { type Head, keysOf, type LoggedEvent } from '../event/event.ts';
@@ -21,7 +22,6 @@ import {
   type Unfinished,
 } from '../store.ts';
 import { LogChangedError } from '../tail/follower.ts';
-import { shareCalls } from '../tail/share-calls.ts';
 import { storedHash } from '../tree/nodes.ts';
 import { firstRows, tableBatches } from './batches.ts';
 import { existingFile, isUnwritten, openReader, openWriter, transaction } from './connection.ts';

@@ -1,10 +1,10 @@
 import { Backoff } from '../../time/backoff.ts';
 import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
+import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import { BrokenReadModelError, type Rows, type Standing, type Store } from '../store.ts';
-import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */

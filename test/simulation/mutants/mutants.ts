@@ -137,7 +137,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a caller shares a look at the log that began before its call',
-    file: 'log/tail/share-calls.ts',
+    file: 'time/share-calls.ts',
     from: `    waiting ??= (running`,
     to: `    if (running !== undefined) return running as Promise<T>;
     waiting ??= (running`,

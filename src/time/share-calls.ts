@@ -1,4 +1,4 @@
-import { turn } from '../../time/host.ts';
+import { turn } from './host.ts';
 
 /**
  * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
