@@ -7,31 +7,6 @@ export interface Timer {
   unref(): Timer;
 }
 
-/**
- * What the log and its rooms take from the machine that they run on: its clocks, timers, turns of the event loop and
- * randomness. But for the two stores, they use nothing of that kind but this module, and a test ensures it. So a simulation can be
- * the machine.
- */
-export interface Host {
-  /** Milliseconds since 1970. The clock may be set, and so jump. */
-  wallTime(): number;
-  /** Milliseconds since some moment. Never goes back. */
-  monotonic(): number;
-  /** Milliseconds of CPU that this thread has used, including the kernel. */
-  cpuTime(): number;
-  setTimer(callback: () => void, milliseconds: number): Timer;
-  setRepeating(callback: () => void, milliseconds: number): Timer;
-  clearTimer(timer: Timer | undefined): void;
-  /** Calls back in the next turn of the event loop. */
-  nextTurn(callback: () => void): void;
-  /** Resolves in the next turn of the event loop. */
-  turn(): Promise<void>;
-  /** A number from 0 up to but not including 1. */
-  random(): number;
-  randomBytes(size: number): Uint8Array;
-  randomUUID(): string;
-}
-
 /** Random bytes in stock: one call for many costs as much as a call for a few. */
 const STOCK = 4_096;
 let stock: Buffer = Buffer.alloc(0);
@@ -48,18 +23,25 @@ function cpuTimeOfThread(): number {
   return (user + system) / 1_000;
 }
 
-const MACHINE: Host = {
+/**
+ * What the log and its rooms take from the machine that they run on: its clocks, timers, turns of the event loop and
+ * randomness. But for the two stores, they use nothing of that kind but this module, and a test ensures it. So a
+ * simulation can be the machine.
+ */
+export type Host = typeof MACHINE;
+
+const MACHINE = {
   wallTime: () => Date.now(),
   monotonic: () => performance.now(),
   cpuTime: cpuTimeOfThread,
-  setTimer: (callback, milliseconds) => setTimeout(callback, milliseconds),
-  setRepeating: (callback, milliseconds) => setInterval(callback, milliseconds),
-  clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
-  nextTurn: (callback) => setImmediate(callback),
-  turn: () => nextTurnOfNode(),
+  setTimer: (callback: () => void, milliseconds: number): Timer => setTimeout(callback, milliseconds),
+  setRepeating: (callback: () => void, milliseconds: number): Timer => setInterval(callback, milliseconds),
+  clearTimer: (timer: Timer | undefined) => clearTimeout(timer as NodeJS.Timeout | undefined),
+  nextTurn: (callback: () => void): void => void setImmediate(callback),
+  turn: (): Promise<void> => nextTurnOfNode(),
   random: Math.random,
   randomBytes: randomBytesFromStock,
-  randomUUID: () => crypto.randomUUID(),
+  randomUUID: (): string => crypto.randomUUID(),
 };
 
 let host = MACHINE;
@@ -69,26 +51,26 @@ export function runOn(other: Host): void {
   host = other;
 }
 
-/** See Host.wallTime. */
+/** Milliseconds since 1970. The clock may be set, and so jump. */
 export const wallTime = (): number => host.wallTime();
-/** See Host.monotonic. */
+/** Milliseconds since some moment. Never goes back. */
 export const monotonic = (): number => host.monotonic();
-/** See Host.cpuTime. */
+/** Milliseconds of CPU that this thread has used, including the kernel. */
 export const cpuTime = (): number => host.cpuTime();
-/** See Host.setTimer. */
+/** Calls back once, after so many milliseconds. */
 export const setTimer = (callback: () => void, milliseconds: number): Timer => host.setTimer(callback, milliseconds);
-/** See Host.setRepeating. */
+/** Calls back again and again, each time after so many milliseconds. */
 export const setRepeating = (callback: () => void, milliseconds: number): Timer =>
   host.setRepeating(callback, milliseconds);
-/** See Host.clearTimer. */
+/** Calls back no more. */
 export const clearTimer = (timer: Timer | undefined): void => host.clearTimer(timer);
-/** See Host.nextTurn. */
+/** Calls back in the next turn of the event loop. */
 export const nextTurn = (callback: () => void): void => host.nextTurn(callback);
-/** See Host.turn. */
+/** Resolves in the next turn of the event loop. */
 export const turn = (): Promise<void> => host.turn();
-/** See Host.random. */
+/** A number from 0 up to but not including 1. */
 export const random = (): number => host.random();
-/** See Host.randomBytes. */
+/** Random bytes. */
 export const randomBytes = (size: number): Uint8Array => host.randomBytes(size);
-/** See Host.randomUUID. */
+/** A random UUID (RFC 9562). */
 export const randomUUID = (): string => host.randomUUID();
