@@ -1,13 +1,15 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { textLength } from '../domain/plant.ts';
 import type { PlantRow } from '../log/store.ts';
-import { runs } from './pieces.ts';
 
 /** Most plants that one message holds. */
 export const MAX_PAGE_PLANTS = 1_000;
 
 /** Most bytes of plants in a message. By default, gRPC clients accept no message above 4 MiB. */
 const PAGE_BYTES = 1024 * 1024;
+
+/** Most bytes of plants in a piece of an answer that comes in pieces. To encode one takes some milliseconds at most. */
+export const PIECE = 64 * 1024;
 
 /** Most bytes of UTF-8 that one UTF-16 code unit takes. */
 const BYTES_PER_CODE_UNIT = 3;
@@ -26,6 +28,27 @@ export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]
 /** Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. */
 export const pages = (rows: readonly PlantRow[], most = PAGE_BYTES): Generator<readonly PlantRow[]> =>
   runs(rows, (row) => BYTES_PER_CODE_UNIT * textLength(row), most, MAX_PAGE_PLANTS);
+
+/** Splits items into runs of at most `most` bytes, or one item, and of at most `count` items. No run is empty. */
+export function* runs<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  most: number,
+  count = Number.POSITIVE_INFINITY,
+): Generator<readonly Item[]> {
+  let start = 0;
+  let bytes = 0;
+  for (let end = 0; end < items.length; end++) {
+    const size = bytesOf(items[end]!);
+    if (end - start === count || (end > start && bytes + size > most)) {
+      yield items.slice(start, end);
+      start = end;
+      bytes = 0;
+    }
+    bytes += size;
+  }
+  if (start < items.length) yield start === 0 ? items : items.slice(start);
+}
 
 /** First byte of a cursor: the version of its format. */
 const VERSION = 1;

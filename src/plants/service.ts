@@ -20,11 +20,9 @@ import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantRow } from '../log/store.ts';
 import { type Listing, rowBytes } from '../log/view/listing.ts';
-import { decodeCursor, encodeCursor, pages } from './pages.ts';
-import { PIECE } from './pieces.ts';
+import { decodeCursor, encodeCursor, PIECE, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
-import type { Viewer, Watch } from './watch/watch.ts';
-import type { Watches } from './watch/watches.ts';
+import type { Viewer, Watch, Watches } from './watch/watches.ts';
 
 /**
  * A list for a transport to send. A short list is an array; a long one comes in batches, read on demand. A short list

@@ -1,5 +1,5 @@
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { KeySet } from '../auth/keys/key-set.ts';
+import type { KeySet } from '../auth/keys/jwks.ts';
 import type { EventLog } from '../log/log.ts';
 import type { LogStatus } from '../log/observer.ts';
 import type { LogOutput } from '../observe/log-output.ts';

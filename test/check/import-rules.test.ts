@@ -38,7 +38,7 @@ test.each([
   ['src/log/tail/tail.ts', "import { env } from 'node:process';"],
   ['src/log/tail/tail.ts', 'const now = Date.now();'],
   ['src/log/tail/tail.ts', 'const now = new Date();'],
-  ['src/plants/watch/watch.ts', 'const now = performance.now();'],
+  ['src/plants/watch/watches.ts', 'const now = performance.now();'],
   ['src/erasure/service.ts', 'setTimeout(() => {}, 1);'],
   ['src/time/pause.ts', "import { setTimeout as sleep } from 'node:timers/promises';"],
   ['src/publisher/publisher.ts', "import { randomUUID } from 'node:crypto';"],

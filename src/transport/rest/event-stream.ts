@@ -5,7 +5,7 @@ import { PlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { derivedOnce } from '../../plants/view.ts';
 import type { Step } from '../../plants/watch/channel.ts';
-import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import type { Viewer, Watch } from '../../plants/watch/watches.ts';
 import { connectionOf } from '../http/connection.ts';
 import { errorBody } from '../http/error-reply.ts';
 import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';

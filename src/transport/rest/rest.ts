@@ -3,7 +3,7 @@ import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import { type Call, REPLAYED_HEADER } from '../../call.ts';
-import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import type { Viewer, Watch } from '../../plants/watch/watches.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { connectionOf } from '../http/connection.ts';
 import { EVENT_STREAM, prefers } from '../http/headers.ts';
@@ -12,7 +12,7 @@ import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { type HttpRule, httpRulesOf, invalidField } from './http-rule.ts';
-import { type Query, RequestReader, takeBody } from './request-reader.ts';
+import { compileReader, type Query, takeBody } from './request-reader.ts';
 
 /**
  * The methods of a service by local name, which take the decoded request. Each returns the fields of its response
@@ -53,7 +53,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const method = methods[rule.method.localName] as (request: object, call: Call) => Promise<object>;
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
   const watch = watches?.[rule.method.localName];
-  const reader = new RequestReader(rule);
+  const reader = compileReader(rule);
   const answer = compileResponder(rule);
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
     try {

@@ -200,7 +200,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a watch gets events that its state has already',
-    file: 'plants/watch/watch.ts',
+    file: 'plants/watch/watches.ts',
     from: `    const position = Math.max(list.position, known);
     this.#passOver(position);`,
     to: `    const position = Math.max(list.position, known);`,
