@@ -1,17 +1,13 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../semaphore.ts';
-import type { KeySet } from './keys/key-set.ts';
+import type { KeySet } from './keys/jwks.ts';
 import { type Principal, principalFrom } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { bearerToken, checkCharacters, checkForm, createVerifier } from './verifier.ts';
 
-/** The decision on a token that was not cached. */
-export interface Decision {
-  readonly outcome: 'accepted' | 'refused';
-  /** Why it was refused. */
-  readonly reason?: Why;
-}
+/** Called with the decision on a token that was not cached: why it was refused. Undefined: it was accepted. */
+export type OnDecision = (refused: Why | undefined) => void;
 
 /** Tokens that are verified at once, and that wait for it. */
 const MAX_VERIFICATIONS = 256;
@@ -31,7 +27,7 @@ export interface AuthenticatorOptions {
   /** Milliseconds that a token may wait for its verification; default 500. */
   readonly maxWait?: number;
   /** Called for each refusal and each first acceptance of a token. */
-  readonly onDecision?: (decision: Decision) => void;
+  readonly onDecision?: OnDecision;
 }
 
 /** Identifies callers by the Authorization header, for all transports. */
@@ -69,7 +65,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
       verified.set(id, principal);
-      onDecision?.({ outcome: 'accepted' });
+      onDecision?.(undefined);
       return principal;
     } catch (thrown) {
       if (revision !== undefined && thrown instanceof Refusal && thrown.why === 'signature') forged.set(id, revision);
@@ -78,7 +74,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   function report(thrown: unknown): unknown {
-    if (thrown instanceof Refusal) onDecision?.({ outcome: 'refused', reason: thrown.why });
+    if (thrown instanceof Refusal) onDecision?.(thrown.why);
     return thrown;
   }
 

@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { createLocalJWKSet, SignJWT } from 'jose';
+import type { KeySet } from './keys/jwks.ts';
 import { ed25519KeyFile } from './keys/key-file.ts';
-import type { KeySet } from './keys/key-set.ts';
 import { isName, MAX_NAME_CODE_POINTS } from './principal.ts';
 import { MAX_TOKEN_LENGTH } from './verifier.ts';
 

@@ -1,4 +1,4 @@
-import type { Decision } from './authenticator.ts';
+import type { OnDecision } from './authenticator.ts';
 import type { Principal, Scope } from './principal.ts';
 import { Refusal } from './refusal.ts';
 
@@ -9,7 +9,7 @@ export type ScopePolicy = ReturnType<typeof createScopePolicy>;
  * The policy that enforces the given scopes. It always enforces `plants:audit` and `plants:erase`, because they concern
  * every owner.
  */
-export function createScopePolicy(enforced: Iterable<string>, onDecision?: (decision: Decision) => void) {
+export function createScopePolicy(enforced: Iterable<string>, onDecision?: OnDecision) {
   const needed = new Set(['plants:audit', 'plants:erase', ...enforced]);
   return {
     /**
@@ -18,7 +18,7 @@ export function createScopePolicy(enforced: Iterable<string>, onDecision?: (deci
      */
     require({ scopes, actor }: Principal, scope: Scope): void {
       if (!needed.has(scope) || scopes.has(scope)) return;
-      onDecision?.({ outcome: 'refused', reason: 'insufficient_scope' });
+      onDecision?.('insufficient_scope');
       throw new Refusal('insufficient_scope', actor, { scope });
     },
   };

@@ -1,6 +1,6 @@
 import { KeyObject } from 'node:crypto';
 import type { CryptoKey, JWSHeaderParameters } from 'jose';
-import type { KeySet } from './keys/key-set.ts';
+import type { KeySet } from './keys/jwks.ts';
 import { Refusal } from './refusal.ts';
 
 /** The validity of a verified token, shared by all calls with it. Streams check it repeatedly. */

@@ -8,7 +8,7 @@ import {
 } from 'jose';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { Permit } from '../semaphore.ts';
-import type { KeySet } from './keys/key-set.ts';
+import type { KeySet } from './keys/jwks.ts';
 import { subjectOf } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
@@ -31,28 +31,17 @@ const MAX_NUMERIC_DATE = 253_402_300_799;
 
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** A token with valid signature, issuer, audience and times. */
-export interface VerifiedToken {
-  readonly claims: JWTPayload;
-  readonly validity: TokenValidity;
-}
-
 /** Throws Refusal for what is no JWT by its form. */
 export function checkForm(token: string): void {
   if (!COMPACT_JWS.test(token)) throw refusalFor('malformed');
 }
 
 /**
- * A function that verifies a token (RFC 7519, RFC 8725). It rejects with Refusal, or as `permit` does. It ignores key
- * material in the token's header. It takes a permit once it has the key: a token that waits for the issuer's keys holds
+ * A function that verifies a token (RFC 7519, RFC 8725): its signature, issuer, audience and times. It rejects with
+ * Refusal, or as `permit` does. It ignores key material in the token's header. It takes a permit once it has the key: a token that waits for the issuer's keys holds
  * none, and so holds up nobody whose key is known.
  */
-export function createVerifier(
-  keys: KeySet,
-  issuer: string,
-  audience: string,
-  permit: () => Permit | Promise<Permit>,
-): (token: string) => Promise<VerifiedToken> {
+export function createVerifier(keys: KeySet, issuer: string, audience: string, permit: () => Permit | Promise<Permit>) {
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
     issuer,
@@ -60,7 +49,7 @@ export function createVerifier(
     clockTolerance: CLOCK_TOLERANCE,
     requiredClaims: ['exp'],
   };
-  return async (token) => {
+  return async (token: string) => {
     const { revision } = keys;
     using held = new DisposableStack();
     const find = async (header: JWTHeaderParameters, input: FlattenedJWSInput) => {

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { createAuthenticator } from '../auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.ts';
-import { RemoteKeySet } from '../auth/keys/jwks.ts';
-import type { KeySet } from '../auth/keys/key-set.ts';
+import { type KeySet, RemoteKeySet } from '../auth/keys/jwks.ts';
 import type { Config } from '../config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { authenticationGauges } from './gauges.ts';

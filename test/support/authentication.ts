@@ -1,6 +1,6 @@
-import { createAuthenticator, type Decision } from '../../src/auth/authenticator.ts';
+import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { type KeySetTiming, RemoteKeySet } from '../../src/auth/keys/jwks.ts';
-import { Refusal } from '../../src/auth/refusal.ts';
+import { Refusal, type Why } from '../../src/auth/refusal.ts';
 import type { Issuer } from './issuer.ts';
 
 /** A pause longer than any test. */
@@ -29,7 +29,7 @@ export interface AuthenticationOptions {
  */
 export function trust(issuer: Issuer, options: AuthenticationOptions = {}) {
   const { timing, maxStale = FOR_EVER, ownerClaim = 'sub', cacheSize = 1_000 } = options;
-  const decisions: Decision[] = [];
+  const decisions: (Why | undefined)[] = [];
   const fetches: (Error | undefined)[] = [];
   const keys = new RemoteKeySet({
     url: issuer.jwksUrl,
@@ -48,7 +48,7 @@ export function trust(issuer: Issuer, options: AuthenticationOptions = {}) {
   return {
     keys,
     authenticator,
-    /** Every decision so far, in order. */
+    /** Every decision so far, in order: why a token was refused, or undefined. */
     decisions,
     /** The failure, or undefined, of every fetch that has ended. */
     fetches,

@@ -114,9 +114,5 @@ test('a refusal says who it was if the issuer signed that, and a decision holds 
   expect(await door.judge(good)).toBeUndefined();
   expect((await door.judge(forged))?.subject).toBeUndefined();
   const decisions = door.decisions.slice(-3);
-  expect(decisions).toEqual([
-    { outcome: 'refused', reason: 'expired' },
-    { outcome: 'accepted' },
-    { outcome: 'refused', reason: 'signature' },
-  ]);
+  expect(decisions).toEqual(['expired', undefined, 'signature']);
 });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../../src/auth/development.ts';
-import type { KeySet } from '../../src/auth/keys/key-set.ts';
+import type { KeySet } from '../../src/auth/keys/jwks.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -45,7 +45,7 @@ test('two hundred unknown kids cause no fetch soon after a good one', async () =
   using door = trust(issuer);
   const refusals = await Promise.all(strangers(issuer, 200).map(door.judge));
   expect(new Set(refusals.map((refusal) => refusal?.reason))).toEqual(new Set(['TOKEN_INVALID']));
-  expect(new Set(door.decisions.map(({ reason }) => reason))).toEqual(new Set(['unknown_key']));
+  expect(new Set(door.decisions)).toEqual(new Set(['unknown_key']));
   expect(issuer.fetches).toBe(1);
 });
 
@@ -94,7 +94,7 @@ test('callers with unknown kids who wait for a silent issuer hold up nobody whos
   const waiting = strangers(issuer, 1_010).map(door.judge);
   const owners = Array.from({ length: 200 }, (_, n) => issuer.token({ claims: { sub: `owner ${n}` } }));
   expect(new Set(await Promise.all(owners.map(door.judge)))).toEqual(new Set([undefined]));
-  expect(door.decisions.filter(({ outcome }) => outcome === 'refused')).toHaveLength(10);
+  expect(door.decisions.filter((refused) => refused !== undefined)).toHaveLength(10);
   door.keys.close();
   for (const refusal of await Promise.all(waiting)) expect(refusal?.reason).toBe('ISSUER_UNAVAILABLE');
 });
@@ -183,7 +183,7 @@ test('a key that the issuer withdraws opens nothing any more, not even with a to
   await remember(door, token);
   issuer.rotate();
   await expect.poll(async () => (await door.judge(token))?.reason, PATIENT).toBe('TOKEN_INVALID');
-  expect(door.decisions.at(-1)?.reason).toBe('unknown_key');
+  expect(door.decisions.at(-1)).toBe('unknown_key');
 });
 
 test('a token without a kid is checked with the only key that fits', async () => {

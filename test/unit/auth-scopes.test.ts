@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Decision } from '../../src/auth/authenticator.ts';
+import type { Why } from '../../src/auth/refusal.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
 import { LASTING } from '../support/principal.ts';
 
@@ -12,9 +12,9 @@ const caller = (...scopes: string[]) => ({
 });
 
 test('refusals are told, with who it was', () => {
-  const decisions: Decision[] = [];
+  const decisions: (Why | undefined)[] = [];
   const policy = createScopePolicy([], (decision) => decisions.push(decision));
   expect(() => policy.require(caller(), 'plants:audit')).toThrow(expect.objectContaining({ subject: 'robot' }));
   policy.require(caller('plants:audit'), 'plants:audit');
-  expect(decisions).toEqual([{ outcome: 'refused', reason: 'insufficient_scope' }]);
+  expect(decisions).toEqual(['insufficient_scope']);
 });

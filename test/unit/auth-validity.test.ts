@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { generateKeyPair } from 'jose';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { KeySet } from '../../src/auth/keys/key-set.ts';
+import type { KeySet } from '../../src/auth/keys/jwks.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import type { Refusal } from '../../src/auth/refusal.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';

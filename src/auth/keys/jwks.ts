@@ -8,7 +8,27 @@ import {
 } from 'jose';
 import { Backoff } from '../../time/backoff.ts';
 import { Refusal } from '../refusal.ts';
-import type { KeySet, KeysReadiness } from './key-set.ts';
+
+/** The public keys of the token issuer. */
+export interface KeySet {
+  /**
+   * Increases when a key leaves the set, which invalidates earlier verifications. Undefined while no key is usable.
+   * Cheap enough to read in each call.
+   */
+  readonly revision: number | undefined;
+
+  /**
+   * The key that a token's header names. Rejects with a JOSEError if the key does not exist, and with the Refusal
+   * `issuer_unavailable` if that is unknown.
+   */
+  find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
+
+  /** Whether there are keys to verify tokens with, and a line for the operator. */
+  ready(): { readonly ready: boolean; readonly detail: string };
+
+  /** Ends all background work. */
+  close(): void;
+}
 
 /** Durations of a remote key set, in milliseconds. */
 export interface KeySetTiming {
@@ -97,7 +117,7 @@ export class RemoteKeySet implements KeySet {
     return this.#find(header, token);
   }
 
-  ready(): KeysReadiness {
+  ready() {
     const problem = this.#failure && `${fetchFailure(this.#failure)}; next attempt in ${this.#retryAfter} s`;
     if (!this.#usable)
       return { ready: false, detail: `no keys of the issuer: ${problem ?? 'the first fetch is under way'}` };

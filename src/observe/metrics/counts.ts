@@ -1,4 +1,4 @@
-import type { Decision } from '../../auth/authenticator.ts';
+import type { OnDecision } from '../../auth/authenticator.ts';
 import type { Reason } from '../../domain/errors.ts';
 import type { ForwardObserver, LogObserver } from '../../log/observer.ts';
 import type { Logger } from '../logger.ts';
@@ -51,8 +51,10 @@ export function authMetrics(metrics: Metrics) {
     "Unix time of the last successful fetch of the issuer's keys.",
     () => fetchedAt,
   );
+  const decided: OnDecision = (refused) =>
+    decisions.inc({ outcome: refused === undefined ? 'accepted' : 'refused', reason: refused ?? 'none' });
   return {
-    decided: ({ outcome, reason }: Decision) => decisions.inc({ outcome, reason: reason ?? 'none' }),
+    decided,
     fetched(failure: Error | undefined) {
       fetches.inc({ outcome: failure === undefined ? 'success' : 'failure' });
       if (failure === undefined) fetchedAt = Date.now() / 1000;
