@@ -34,30 +34,29 @@ export const storeConfig = (): Config => loadConfig(undefined, { usesTokens: fal
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
   const config = storeConfig();
   // With MongoDB too: keys may be there.
-  return inDataDirectory(config.dataDirectory, () => opened(config, access, work));
+  return inDataDirectory(config.dataDirectory, async () => {
+    await using held = new AsyncDisposableStack();
+    return await work(held.adopt(await opened(config, access, held), (store) => store.close()));
+  });
 }
 
-async function opened<T>(
+async function opened(
   { mongodbUri, dataDirectory }: Config,
   access: Access,
-  work: (store: Store) => Promise<T>,
-): Promise<T> {
+  held: AsyncDisposableStack,
+): Promise<Store> {
+  const readOnly = access === 'read';
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/store.ts');
-    return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
+    return openMongo(mongodbUri, { readOnly });
   }
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
-  if (access !== 'read' && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
+  if (!readOnly && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
   // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
   const alone = access === 'own' || access === 'change';
-  const unlock = alone ? lockDataDirectory(dataDirectory, IF_SERVED[access]) : () => {};
-  try {
-    const options = { readOnly: access === 'read', alone, timeout: BESIDE_SERVICE };
-    return await closing(openSqlite(dataDirectory, options), work);
-  } finally {
-    unlock();
-  }
+  if (alone) held.adopt(lockDataDirectory(dataDirectory, IF_SERVED[access]), async (unlock) => unlock());
+  return openSqlite(dataDirectory, { readOnly, alone, timeout: BESIDE_SERVICE });
 }
 
 /**
@@ -65,20 +64,9 @@ async function opened<T>(
  * Rejects while a service runs on the directory.
  */
 export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
-  const unlock = lockDataDirectory(dataDirectory, IF_SERVED.upgrade);
-  try {
-    return await reportUpgrade(upgradeSqlite(dataDirectory, repairReadModel), console.error);
-  } finally {
-    unlock();
-  }
-}
-
-async function closing<T>(store: Store, work: (store: Store) => Promise<T>): Promise<T> {
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
+  using held = new DisposableStack();
+  held.defer(lockDataDirectory(dataDirectory, IF_SERVED.upgrade));
+  return await reportUpgrade(upgradeSqlite(dataDirectory, repairReadModel), console.error);
 }
 
 /**

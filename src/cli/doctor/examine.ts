@@ -1,9 +1,14 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../config.ts';
+import { openReader } from '../../log/sqlite/connection.ts';
+import { checkObjects } from '../../log/sqlite/schema.ts';
+import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { defaultOrigin } from '../../transparency/log-key.ts';
+import { withStore } from '../with-store.ts';
 import { examineFiles } from './files.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, fail, ok, reasonOf } from './finding.ts';
 import { examineIssuer, examineKafka, examineService, examineWitnesses } from './reach.ts';
-import { examineStore } from './store.ts';
 
 /** Examines everything that the settings name. Changes nothing, and works while the service runs. */
 export async function* examine(config: Config): AsyncGenerator<Finding> {
@@ -15,4 +20,45 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
   if (config.witnesses !== undefined) yield* await examineWitnesses(config.witnesses, origin);
   if (config.kafka !== undefined) yield await examineKafka(config.kafka);
   yield* await examineService(config, log);
+}
+
+/** What to do where there is no store. */
+const FIRST_START = '; the first start of the service makes one; if it has run before, correct DATA_DIR';
+
+/** Examines whether the store that the settings name can be read. `log`: the id of its log, if it can. */
+async function examineStore(config: Config): Promise<{ readonly finding: Finding; readonly log?: string }> {
+  const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
+  try {
+    return await withStore('read', async (store) => {
+      // Rejects if somebody has removed the log's id.
+      const log = await store.logId();
+      if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
+      const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
+      const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
+      return { finding: ok('store', `${store.name} is readable; ${ends}`), log };
+    });
+  } catch (error) {
+    return { finding: fail('store', `${where}: ${reasonOf(error)}${isMissing(config) ? FIRST_START : ''}`) };
+  }
+}
+
+/** Whether the settings name an embedded store that is not there. */
+function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
+  try {
+    return (
+      mongodbUri === undefined && statSync(join(dataDirectory, DATABASE_FILE), { throwIfNoEntry: false }) === undefined
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Throws if a start would refuse the database for a trigger or an index that is gone, as reads do not. */
+function checkDatabase(path: string): void {
+  const db = openReader(path);
+  try {
+    checkObjects(db, path);
+  } finally {
+    db.close();
+  }
 }
