@@ -40,7 +40,7 @@ export async function serve(config: Config): Promise<void> {
   const grace = closeWithGrace({ delay: STOP_LIMIT + drainGrace, logger }, async ({ signal, err }) => {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
-    health.drain();
+    health.draining = true;
     void log?.handOn();
     if (!err && log !== undefined) await sleep(drainGrace);
     await stop();

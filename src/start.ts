@@ -15,7 +15,7 @@ import type { Logger } from './observe/logger.ts';
 import { OwnerHashes } from './observe/request-log.ts';
 import { sparing } from './observe/sparing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
-import { Receipts } from './plants/receipts.ts';
+import { implementReceipts } from './plants/receipts.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
@@ -147,7 +147,7 @@ function servicesOf(
   proofs: Semaphore,
   onVerdict: (found: Findings) => void,
 ): Service[] {
-  const receipts = new Receipts({
+  const receipts = implementReceipts({
     ...{ store, tree, checkpoints, scopes, proofs },
     head: () => log.head(),
   });

@@ -12,23 +12,11 @@ const MAX_CONNECTIONS = 256;
 type Page = (response: ServerResponse) => unknown;
 
 /**
- * The HTTP server for operators: `/livez` (200 while the process responds), `/readyz` (200 or 503, with reasons) and
- * `/metrics` (text format of Prometheus).
+ * Starts the HTTP server for operators: `/livez` (200 while the process responds), `/readyz` (200 or 503, with reasons)
+ * and `/metrics` (text format of Prometheus). Resolves with its base URL, such as `http://127.0.0.1:9464`, and with what
+ * closes it and all connections. Rejects if the port is taken or not permitted.
  */
-export interface AdminServer {
-  /** Its base URL, such as `http://127.0.0.1:9464`. */
-  readonly url: string;
-  /** Stops listening and closes all connections. */
-  close(): Promise<void>;
-}
-
-/** Starts the server. Rejects if the port is taken or not permitted. */
-export async function startAdminServer(
-  health: Health,
-  host: string,
-  port: number,
-  metrics: Metrics,
-): Promise<AdminServer> {
+export async function startAdminServer(health: Health, host: string, port: number, metrics: Metrics) {
   // One takes milliseconds of the thread that serves, and grows with the number of series.
   const scrape = shareCalls(() => metrics.scrape());
   const pages = new Map<string, Page>([

@@ -23,7 +23,8 @@ export interface Dependency extends Readiness {
 export class Health {
   readonly #checks: Map<string, () => Readiness>;
   readonly #seen = new Map<string, Pick<Dependency, 'ready' | 'degraded' | 'since'>>();
-  #draining = false;
+  /** Whether the service stops. It is unready from then on. */
+  draining = false;
 
   /** `checks` has a check for each dependency by name. Every probe calls it, so it must not wait. */
   constructor(checks: Readonly<Record<string, () => Readiness>>) {
@@ -36,24 +37,14 @@ export class Health {
     this.#checks.set(name, check);
   }
 
-  /** Call when the service begins to stop: it is unready from now on. */
-  drain(): void {
-    this.#draining = true;
-  }
-
-  /** True while the service is stopping. */
-  get draining(): boolean {
-    return this.#draining;
-  }
-
   /** True if every dependency is ready and the service is not stopping. */
   get ready(): boolean {
-    return !this.#draining && this.dependencies().every(({ ready }) => ready);
+    return !this.draining && this.dependencies().every(({ ready }) => ready);
   }
 
   /** The state in a word, for operators. */
   get status(): 'ready' | 'not ready' | 'draining' {
-    if (this.#draining) return 'draining';
+    if (this.draining) return 'draining';
     return this.ready ? 'ready' : 'not ready';
   }
 

@@ -26,7 +26,7 @@ export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =
     getPlant: (request, call) => plants.getPlant(request, call),
     watchPlants: (request, call) => watchPlants(plants, request, call),
     streamPlants: (request, call) => whileValid(call.principal.validity, () => streamPages(plants, request, call)),
-    getReceipt: (request, call) => receipts.getReceipt(request, call),
+    ...receipts,
   }) satisfies Methods<typeof PlantStoreService>;
 
 async function listPage(plants: PlantsService, request: ListPlantsRequest, call: Call): Promise<ListPlantsResponse> {

@@ -1,5 +1,6 @@
 // The program of the publisher's thread: composes the publisher. publisher/thread.ts is the other side.
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../config.ts';
 import { openMongo } from '../log/mongo/store.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import { type KafkaOptions, kafkaTopic } from '../publisher/kafka/kafka-topic.ts';
@@ -8,12 +9,7 @@ import type { PublisherStatus } from '../publisher/status.ts';
 import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread.ts';
 
 /** The settings of the publisher's thread. */
-export interface PublisherSettings {
-  /** Undefined: the log is on SQLite in `dataDirectory`. */
-  readonly mongodbUri: string | undefined;
-  readonly dataDirectory: string;
-  readonly kafka: KafkaOptions;
-}
+export type PublisherSettings = Pick<Config, 'mongodbUri' | 'dataDirectory'> & { readonly kafka: KafkaOptions };
 
 const { mongodbUri, dataDirectory, kafka } = workerData as PublisherSettings;
 const tell = (status: PublisherStatus, changed: boolean) =>

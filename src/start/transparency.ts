@@ -51,8 +51,6 @@ export function openTransparency(
     ...{ tree, key },
     /** Checkpoints that the log alone has signed. */
     signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed,
-    /** Undefined without witnesses. */
-    cosigned,
     /** Checkpoints for everybody: with witnesses, those that enough of them have cosigned. */
     checkpoints: cosigned ?? signed,
   };

@@ -59,7 +59,7 @@ export class LocalService extends RunningService {
 
   /** Stops it as a signal does. */
   async stop(): Promise<void> {
-    this.#health.drain();
+    this.#health.draining = true;
     void this.#log?.handOn();
     await this.#opened.disposeAsync();
   }

@@ -8,7 +8,7 @@ import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
-import { Receipts } from '../../src/plants/receipts.ts';
+import { implementReceipts, type Receipts } from '../../src/plants/receipts.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
@@ -37,7 +37,7 @@ async function openReceiptsOf(proofs: Semaphore) {
     onFault: () => {},
   });
   const parts = { store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs };
-  return { store, receipts: new Receipts(parts) };
+  return { store, receipts: implementReceipts(parts) };
 }
 
 const asked = (position: number) => create(GetReceiptRequestSchema, { position: BigInt(position) });

@@ -10,7 +10,7 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
-import { Receipts } from '../../src/plants/receipts.ts';
+import { implementReceipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Semaphore } from '../../src/semaphore.ts';
@@ -40,7 +40,7 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
   const missing = () => Promise.reject(new Error('no key is needed'));
   const checkpoints = { latest: missing };
   const proofs = new Semaphore({ permits: 1, maxWaiting: 1 });
-  const receipts = new Receipts({
+  const receipts = implementReceipts({
     store,
     head: () => store.head(),
     tree: new Tree(store),

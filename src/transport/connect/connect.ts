@@ -12,11 +12,10 @@ import {
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Authenticator } from '../../auth/authenticator.ts';
 import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { stopping } from '../failure.ts';
-import { identify, takePermit } from '../http/authentication.ts';
+import { type Authenticate, identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
 import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';
@@ -39,7 +38,7 @@ const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { des
 /** The services for Connect and gRPC-Web, and how to authenticate their callers. */
 export interface ConnectOptions {
   readonly services: readonly Service[];
-  readonly authenticate: Authenticator['authenticate'];
+  readonly authenticate: Authenticate;
   /** Milliseconds for streams to end once the app closes. The rest then end as UNAVAILABLE. */
   readonly drainLimit: number;
 }
@@ -57,11 +56,10 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.addHook('onRoute', (route) => {
       route.config = { ...route.config, rpc: true };
     });
-    scope.addHook('onRequest', async (request, reply) =>
-      checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
-    );
     scope.addHook('onRequest', async (request, reply) => {
-      if (handlers.get(request.routeOptions.url!)!.method.methodKind === 'unary') return;
+      const handler = handlers.get(request.routeOptions.url!)!;
+      checkRequest(handler, request, reply);
+      if (handler.method.methodKind === 'unary') return;
       reply.headers(UNBUFFERED);
       followWrites(reply.raw, connectionOf(request.raw.socket));
     });
@@ -132,7 +130,7 @@ function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCa
 }
 
 /** Authenticates a caller before its message is read. */
-async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
+async function admit({ values }: HandlerContext, authenticate: Authenticate): Promise<void> {
   const request = values.get(requestKey)!;
   try {
     await identified(request, authenticate);

@@ -7,7 +7,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { entityTag, isUnmodified, prefers, varyBy } from '../http/headers.ts';
-import { addResource, READ, refuseOtherMethods } from '../http/methods.ts';
+import { addResource } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
@@ -118,14 +118,10 @@ export function registerInstance(app: FastifyInstance, { authenticate, scopes, r
 
 /** Adds `/`, which leads people to the console. Clients that do not ask for HTML get 404. */
 function addFrontPage(app: FastifyInstance): void {
-  app.route({
-    method: [...READ],
-    url: '/',
+  addResource(app, '/', (_request, reply) => reply.redirect('/console'), {
     ...WITHOUT_TOKEN,
     onRequest: [refusePrograms, WITHOUT_TOKEN.onRequest],
-    handler: (_request, reply) => reply.redirect('/console'),
   });
-  refuseOtherMethods(app, '/', READ);
 }
 
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {

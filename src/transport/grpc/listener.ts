@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
 import { type Certificates, type FollowedCertificates, type Identity, optionsOf } from './certificates.ts';
@@ -6,11 +6,6 @@ import { Handshakes } from './handshakes.ts';
 
 /** Longest TLS handshake, and longest wait for a first byte where that tells whether one comes, in milliseconds. */
 const HANDSHAKE_TIMEOUT = 20_000;
-
-/** Who lets connections in, and what they are encrypted with. */
-export interface ListenerOptions extends ListenerTls {
-  readonly admission: Admission;
-}
 
 /** What connections to the gRPC port are encrypted with. */
 export interface ListenerTls {
@@ -20,23 +15,17 @@ export interface ListenerTls {
   readonly identity?: Identity | undefined;
 }
 
-/** A server that accepts connections, and what ends those that were not passed on yet. */
-export interface Listener {
-  readonly server: Server;
-  /** Call when the server is closed: a client that sends nothing would hold up its end. */
-  endHandshakes(): void;
-}
-
 /**
  * A server that accepts connections and passes them on. It replaces that of grpc-js, which does not bound connections
  * and allows two minutes for a handshake; here it is `requestTimeout`, in seconds. Changed certificates apply to later
- * connections; open ones keep theirs.
+ * connections; open ones keep theirs. Call `endHandshakes` when the server is closed: a client that sends nothing would
+ * hold up its end.
  */
 export function createListener(
-  { tls, identity, admission }: ListenerOptions,
+  { tls, identity, admission }: ListenerTls & { readonly admission: Admission },
   requestTimeout: number,
   onConnection: (socket: Socket) => void,
-): Listener {
+) {
   const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls.current);
   if (options === undefined)
     return { server: createServer({ pauseOnConnect: true }, onConnection), endHandshakes: () => {} };

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from 'fastify';
+import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { connectionOf } from './connection.ts';
 import { protocolOf } from './observe.ts';
@@ -10,11 +11,8 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Authenticates the caller by a request's Authorization header, or several joined by commas. Throws or rejects with the
- * error to answer.
- */
-export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
+/** Authenticates the caller by a request's Authorization header. Throws or rejects with the error to answer. */
+export type Authenticate = Authenticator['authenticate'];
 
 /** Called once: without an error when the request continues, or with the error to answer. */
 export type Next = (error?: Error) => void;

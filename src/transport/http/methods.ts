@@ -28,8 +28,7 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: r
   });
 }
 
-/** The methods of what can be read and nothing else. */
-export const READ = ['GET', 'HEAD'];
+const READ = ['GET', 'HEAD'];
 
 /** Adds a path that can be read and nothing else. It needs no token unless the hooks ask for one. */
 export function addResource(

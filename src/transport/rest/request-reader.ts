@@ -6,46 +6,37 @@ import type { JsonText } from '../../json/json-text.ts';
 import { malformedBody, readBody, readJsonBody } from '../http/body.ts';
 import { type FieldType, type HttpRule, invalidField, isOptional, toInteger, typeOf } from './http-rule.ts';
 
-/** Reads a method's request message from path, query and body. */
-export class RequestReader {
-  readonly #typeName: string;
-  readonly #path: readonly UrlField[];
-  readonly #query: readonly UrlField[];
-  readonly #body: DescField | undefined;
-  readonly #readBody: ((body: Buffer) => Message) | undefined;
+/** Compiles the reader of a rule's requests. Throws for a rule that REST cannot represent. */
+export function compileReader({ method, pathFields, queryFields, bodyField }: HttpRule) {
+  const { typeName } = method.input;
+  const inPath = pathFields.map(fieldInPath);
+  const inQuery = queryFields.map(fieldInQuery);
+  const readMessage = bodyField && bodyReader(bodyField);
+  const bodyPath = bodyField && `${bodyField.name}.`;
+  return {
+    /**
+     * What REST says of an error of the method. The body is one field of the message, so the path of a field of the body
+     * begins in the body.
+     */
+    inRest(error: unknown): unknown {
+      const isInBody = bodyPath !== undefined && error instanceof InvalidFieldError && error.field.startsWith(bodyPath);
+      return isInBody ? error.named(error.field.slice(bodyPath.length)) : error;
+    },
 
-  /** Throws for a rule that REST cannot represent. */
-  constructor({ method, pathFields, queryFields, bodyField }: HttpRule) {
-    this.#typeName = method.input.typeName;
-    this.#path = pathFields.map(fieldInPath);
-    this.#query = queryFields.map(fieldInQuery);
-    this.#body = bodyField;
-    this.#readBody = bodyField && bodyReader(bodyField);
-  }
-
-  /**
-   * What REST says of an error of the method. The body is one field of the message, so the path of a field of the body
-   * begins in the body.
-   */
-  inRest(error: unknown): unknown {
-    const path = this.#body && `${this.#body.name}.`;
-    if (path === undefined || !(error instanceof InvalidFieldError) || !error.field.startsWith(path)) return error;
-    return error.named(error.field.slice(path.length));
-  }
-
-  /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
-  read({ params, query, body }: FastifyRequest): Message {
-    const message: Message & Record<string, unknown> = { $typeName: this.#typeName };
-    for (const { localName, key, read } of this.#path) message[localName] = read((params as Query)[key]);
-    for (const { localName, key, read } of this.#query) {
-      const value = read((query as Query)[key]);
-      if (value !== undefined) message[localName] = value;
-    }
-    if (this.#readBody === undefined) return message;
-    if (body === undefined) throw new PlantStoreError('MALFORMED_REQUEST', 'the body is missing; send a JSON object');
-    message[this.#body!.localName] = this.#readBody(body as Buffer);
-    return message;
-  }
+    /** Reads the message from path, query and body. Throws MALFORMED_REQUEST or INVALID_FIELD. */
+    read({ params, query, body }: FastifyRequest): Message {
+      const message: Message & Record<string, unknown> = { $typeName: typeName };
+      for (const { localName, key, read } of inPath) message[localName] = read((params as Query)[key]);
+      for (const { localName, key, read } of inQuery) {
+        const value = read((query as Query)[key]);
+        if (value !== undefined) message[localName] = value;
+      }
+      if (readMessage === undefined) return message;
+      if (body === undefined) throw new PlantStoreError('MALFORMED_REQUEST', 'the body is missing; send a JSON object');
+      message[bodyField!.localName] = readMessage(body as Buffer);
+      return message;
+    },
+  };
 }
 
 function bodyReader(field: DescField): (body: Buffer) => Message {

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { GetReceiptRequestSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { createScopePolicy } from '../../../src/auth/scopes.ts';
-import { Receipts } from '../../../src/plants/receipts.ts';
+import { implementReceipts } from '../../../src/plants/receipts.ts';
 import { Semaphore } from '../../../src/semaphore.ts';
 import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
@@ -77,7 +77,12 @@ export function receipt(world: World, { process, service }: Instance, owner: str
   const position = positions.at(-1);
   if (service === undefined || position === undefined) return;
   const head = () => service.log.head();
-  const receipts = new Receipts({ ...service, head, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
+  const receipts = implementReceipts({
+    ...service,
+    head,
+    scopes: createScopePolicy([]),
+    proofs: new Semaphore(PROOFS),
+  });
   const request = create(GetReceiptRequestSchema, { position: BigInt(position) });
   const { from } = world.freshness.of(process);
   world.call(process, async () => {
