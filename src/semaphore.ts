@@ -53,6 +53,22 @@ class Share {
   }
 }
 
+class HeldPermit implements Permit {
+  readonly #share: Share;
+  readonly #release: (share: Share) => void;
+  #isHeld = true;
+
+  constructor(share: Share, release: (share: Share) => void) {
+    this.#share = share;
+    this.#release = release;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isHeld) this.#release(this.#share);
+    this.#isHeld = false;
+  }
+}
+
 /**
  * Bounds concurrent work: all of it, and that of one owner. Further callers wait for a bounded time. Owners take turns,
  * and callers of one owner go in order of arrival.
@@ -136,21 +152,15 @@ export class Semaphore {
   #take(share: Share): Permit {
     this.#free--;
     share.used++;
-    let isHeld = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isHeld) this.#release(share);
-        isHeld = false;
-      },
-    };
+    return new HeldPermit(share, this.#release);
   }
 
-  #release(share: Share): void {
+  readonly #release = (share: Share): void => {
     this.#free++;
     share.used--;
     this.#leave(share);
     if (this.#turns.size > 0) this.#grantSoon();
-  }
+  };
 
   /** Forgets an owner that has no permit and waits for none, if many are remembered. */
   #leave({ owner, used, waiting }: Share): void {

@@ -145,9 +145,9 @@ export class HttpConnection extends Connection {
     this.#response = response;
     this.#bodyLeft = Number(req.headers['content-length'] ?? 0);
     this.#servesLate = this.#isLate;
-    response.once('prefinish', () => this.unread());
-    response.once('close', () => this.#answered(req));
-    if (hasBody(req)) req.once('resume', () => this.#wake());
+    response.on('prefinish', () => this.unread());
+    response.on('close', () => this.#answered(req));
+    if (hasBody(req)) req.on('resume', () => this.#wake());
     serve();
   }
 
@@ -242,8 +242,8 @@ export class HttpConnection extends Connection {
       return body;
     }
     const most = Math.min(bytes.length, PIECE);
-    const end = bytes.subarray(0, most).indexOf(END_OF_HEADERS);
-    return end === -1 ? most : end + END_OF_HEADERS.length;
+    const end = bytes.indexOf(END_OF_HEADERS);
+    return end === -1 ? most : Math.min(end + END_OF_HEADERS.length, most);
   }
 
   override end(): void {
