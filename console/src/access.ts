@@ -19,7 +19,7 @@ export interface Settings {
 export const settings = signal<Settings | undefined>(undefined);
 
 /** Milliseconds without an answer after which the service counts as unreachable. */
-const LONGEST_ANSWER = 8_000;
+export const LONGEST_ANSWER = 8_000;
 
 /** Fetches the settings of the service. Rejects if it is unreachable. */
 export async function loadSettings(): Promise<void> {

@@ -1,7 +1,7 @@
 import { effect, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { isUnauthenticated, isUnreachable, messageOf } from './api/trouble.ts';
-import { offline, online, unreachable } from './reach.ts';
+import { offline, unreachable } from './reach.ts';
 import { usable } from './session.ts';
 
 const FIRST_PAUSE = 1_000;
@@ -69,8 +69,8 @@ async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise
     } finally {
       end();
     }
-    await online(signal);
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    do await new Promise((resolve) => setTimeout(resolve, pause));
+    while (offline.peek() && !signal.aborted);
     pause = Math.min(2 * pause, LONGEST_PAUSE);
   }
 }

@@ -6,7 +6,6 @@ import { takeTokenFromAddress, watchExpiry } from './session.ts';
 
 // First of all, so that no other code sees an address that contains the token.
 takeTokenFromAddress();
-addEventListener('hashchange', takeTokenFromAddress);
 startRouter();
 watchExpiry();
 watchReach();

@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { loadSettings } from './access.ts';
 import { isUnreachable } from './api/trouble.ts';
 
@@ -36,18 +36,4 @@ export function watchReach(): void {
   look();
   setInterval(look, HEARTBEAT);
   document.addEventListener('visibilitychange', look);
-}
-
-/** Resolves once the service is reachable, or when the signal aborts. */
-export async function online(signal: AbortSignal): Promise<void> {
-  if (!offline.peek() || signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const end = effect(() => {
-    if (!offline.value) resolve();
-  });
-  const onAbort = (): void => resolve();
-  signal.addEventListener('abort', onAbort);
-  await promise;
-  end();
-  signal.removeEventListener('abort', onAbort);
 }

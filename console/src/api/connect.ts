@@ -8,27 +8,23 @@ import { refused, session } from '../session.ts';
 const authorize: Interceptor = (next) => async (request) => {
   const token = session.peek()?.token;
   if (token !== undefined) request.header.set('authorization', `Bearer ${token}`);
-  const noticed = (error: unknown): unknown => {
+  const notice = (error: unknown): never => {
     if (error instanceof ConnectError && error.code === Code.Unauthenticated) refused(token, error.rawMessage);
-    return error;
+    throw error;
   };
-  try {
-    const response = await next(request);
-    return response.stream ? { ...response, message: noticing(response.message, noticed) } : response;
-  } catch (error) {
-    throw noticed(error);
-  }
+  const response = await next(request).catch(notice);
+  return response.stream ? { ...response, message: noticed(response.message, notice) } : response;
 };
 
-/** The same messages. Notices the error that ends them. */
-async function* noticing<Message>(
+/** The same messages. Gives notice of the error that ends them. */
+async function* noticed<Message>(
   messages: AsyncIterable<Message>,
-  noticed: (error: unknown) => unknown,
+  notice: (error: unknown) => never,
 ): AsyncIterable<Message> {
   try {
     yield* messages;
   } catch (error) {
-    throw noticed(error);
+    notice(error);
   }
 }
 

@@ -95,15 +95,11 @@ function Card({ title, children }: { readonly title: string; readonly children: 
 const formatted = (value: number | undefined, format: (value: number) => string): string | undefined =>
   value === undefined ? undefined : format(value);
 
-/** A whole number. */
 const integer = (value: number): string => Math.round(value).toLocaleString('en');
 
-/** A number for each second. */
 const rate = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : integer(value)}/s`;
-/** A share of 1. */
 const percent = (value: number): string => `${Math.round(value * 100)} %`;
 const KIB = 1024;
-/** A number of bytes. */
 const size = (bytes: number): string =>
   bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
 

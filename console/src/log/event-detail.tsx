@@ -3,11 +3,11 @@ import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { toHex } from '../../../src/tlog/bytes.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { setTexts } from '../plants/texts.ts';
 import { eventBytes } from '../proof/event.ts';
 import { linkTo } from '../router.ts';
 import { Fact } from '../ui/fact.tsx';
 import { When } from '../ui/when.tsx';
-import { ContentFacts } from './content-facts.tsx';
 import { sentenceOf, subjectOf } from './words.ts';
 
 const TILE = BigInt(TILE_WIDTH);
@@ -41,6 +41,7 @@ export function EventDetail({ record }: { readonly record: Record }) {
 /** An event as facts. What the record lacks is left out. */
 export function EventFacts({ record: { event, content, erasedBy } }: { readonly record: Record }) {
   const { position, time, type, eventId, commitment, hash } = event!;
+  const subject = subjectOf(content);
   const leaf = position - 1n;
   const trace = content && /^00-(\w{32})-(\w{16})-/.exec(content.traceparent);
   return (
@@ -50,14 +51,22 @@ export function EventFacts({ record: { event, content, erasedBy } }: { readonly 
         <Fact name="Time">
           <When time={time!} />
         </Fact>
-        <Fact name="Event id" isCode>
-          {eventId}
-        </Fact>
+        <Fact name="Event id" code={eventId} />
       </dl>
       {(content !== undefined || erasedBy > 0n) && <h3>Content</h3>}
       {content !== undefined && (
         <dl>
-          <ContentFacts content={content} />
+          <Fact name="Owner">{subject?.owner}</Fact>
+          <Fact name="Plant" code={subject && String(subject.id)} />
+          {setTexts(subject ?? {}).map(({ name, title, text }) => (
+            <Fact key={name} name={title}>
+              {text}
+            </Fact>
+          ))}
+          <Fact name="Actor">{content.actor}</Fact>
+          <Fact name="Issuer">{content.issuer || undefined}</Fact>
+          <Fact name="Idempotency key" code={content.idempotencyKey || undefined} />
+          <Fact name="Salt" code={toHex(content.salt)} />
         </dl>
       )}
       {erasedBy > 0n && (
@@ -68,12 +77,8 @@ export function EventFacts({ record: { event, content, erasedBy } }: { readonly 
       )}
       <h3>Hashes</h3>
       <dl>
-        <Fact name="Commitment to the content" isCode>
-          {toHex(commitment)}
-        </Fact>
-        <Fact name="Hash in the chain" isCode>
-          {toHex(hash) || undefined}
-        </Fact>
+        <Fact name="Commitment to the content" code={toHex(commitment)} />
+        <Fact name="Hash in the chain" code={toHex(hash) || undefined} />
       </dl>
       <h3>Place in the tree</h3>
       <dl>
@@ -81,20 +86,14 @@ export function EventFacts({ record: { event, content, erasedBy } }: { readonly 
         <Fact name="Tile">
           {String(leaf / TILE)} of level 0, entry {String(leaf % TILE)}
         </Fact>
-        <Fact name="Leaf hash" isCode>
-          {toHex(recordHash(eventBytes(event)))}
-        </Fact>
+        <Fact name="Leaf hash" code={toHex(recordHash(eventBytes(event)))} />
       </dl>
       {trace && (
         <>
           <h3>Trace</h3>
           <dl>
-            <Fact name="Trace" isCode>
-              {trace[1]}
-            </Fact>
-            <Fact name="Span" isCode>
-              {trace[2]}
-            </Fact>
+            <Fact name="Trace" code={trace[1]} />
+            <Fact name="Span" code={trace[2]} />
           </dl>
         </>
       )}

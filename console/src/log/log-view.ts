@@ -52,7 +52,6 @@ export class LogView implements Stream {
     return this.#rows[this.#rows.length - 1 - index]!;
   }
 
-  /** The event at a position, if it is shown. */
   find(position: bigint): Record | undefined {
     return this.#rows.find(({ event }) => event!.position === position);
   }
@@ -68,7 +67,6 @@ export class LogView implements Stream {
     if (!isHeld) this.#letIn();
   }
 
-  /** Reads the newest events, then follows new ones. */
   readonly run = (isLive: () => void, signal: AbortSignal): Promise<void> => {
     this.#abort = signal;
     return this.#follow(isLive);

@@ -7,7 +7,7 @@ import { sentenceOf } from '../log/words.ts';
 import { counted, idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { momentOf } from '../times.ts';
-import { Field } from '../ui/field.tsx';
+import { Field, sends } from '../ui/field.tsx';
 import { isolated } from '../ui/isolated.ts';
 import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
@@ -35,13 +35,7 @@ export function HistoryPane() {
   };
   return (
     <>
-      <form
-        class="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          show();
-        }}
-      >
+      <form class="filters" onSubmit={sends(show)}>
         <Field label="Owner" value={typed.owner} onInput={(text) => setTyped({ ...typed, owner: text })} />
         <Field
           label="Plant"

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { useMemo, useState } from 'preact/hooks';
+import { LONGEST_ANSWER } from '../access.ts';
 import { service } from '../api/rest.ts';
 import { Cards } from '../instance/cards.tsx';
 import type { Report } from '../instance/report.ts';
@@ -9,8 +10,6 @@ import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 
 const EVERY = 2_000;
-/** Milliseconds that an answer may take. */
-const LONGEST_ANSWER = 8_000;
 
 /** The state of the instance that answers. */
 export function InstancePane() {

@@ -1,15 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useStream } from '../live.ts';
-import { EventRow } from '../log/event-row.tsx';
 import { LogView } from '../log/log-view.ts';
+import { subjectOf } from '../log/words.ts';
 import { counted, positionOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { zoneAt } from '../times.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
-import { useScrolledAway } from '../ui/page.ts';
+import { isScrolledAway } from '../ui/page.ts';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
+import { When } from '../ui/when.tsx';
 import { Chosen } from './log/chosen.tsx';
 import { Filters, filterOf, textsIn } from './log/filters.tsx';
 
@@ -32,7 +33,7 @@ export function LogPane() {
   useStream(view);
 
   // A user who has scrolled down is reading: nothing moves.
-  const isAway = useScrolledAway();
+  const { value: isAway } = isScrolledAway;
   useEffect(() => {
     view.isHeld = isPaused || isAway;
   }, [view, isPaused, isAway]);
@@ -49,11 +50,34 @@ export function LogPane() {
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
   const row = (index: number, attributes: RowAttributes) => {
-    const record = shown.at(index);
-    const position = String(record.event!.position);
-    const link = linkTo('log', { ...texts, event: position });
+    const { event, content } = shown.at(index);
+    const position = String(event!.position);
+    const subject = subjectOf(content);
+    const isChosen = position === chosen;
     return (
-      <EventRow key={position} record={record} link={link} isChosen={position === chosen} attributes={attributes} />
+      <tr {...attributes} key={position} class={isChosen ? 'chosen' : undefined}>
+        <td class="position code">
+          <a
+            href={linkTo('log', { ...texts, event: position })}
+            aria-current={isChosen ? 'true' : undefined}
+            aria-label={`Event ${position}`}
+          >
+            {position}
+          </a>
+        </td>
+        <td class={`type ${event!.type}`}>{event!.type}</td>
+        <td class="owner">{subject?.owner ?? <span class="none">{content ? '' : 'erased'}</span>}</td>
+        <td class="plant">
+          {subject !== undefined && (
+            <>
+              <span class="code">{String(subject.id)}</span> {subject.name}
+            </>
+          )}
+        </td>
+        <td class="time">
+          <When time={event!.time!} />
+        </td>
+      </tr>
     );
   };
 

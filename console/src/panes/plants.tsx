@@ -3,10 +3,10 @@ import type { Plant } from '../../../client/index.ts';
 import { may, owner } from '../access.ts';
 import { useStream } from '../live.ts';
 import { AddForm } from '../plants/add-form.tsx';
-import { ResultLine } from '../plants/result-line.tsx';
-import { TEXTS } from '../plants/texts.ts';
+import { draftTexts, TEXTS } from '../plants/texts.ts';
 import { nameOf, useCommands } from '../plants/use-commands.ts';
 import { PlantWatch } from '../plants/watch.ts';
+import { linkTo } from '../router.ts';
 import { usable } from '../session.ts';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
@@ -34,6 +34,7 @@ export function PlantsPane() {
   const count = found?.length ?? plants.size;
   const { state } = watch.liveness.value;
   const mayWrite = may('plants:write');
+  const deleted = result?.deleted;
 
   const drop = (plant: Plant): void => {
     // The row disappears, and the focus in it.
@@ -67,7 +68,21 @@ export function PlantsPane() {
       ) : (
         <p class="needs">To add and delete, a token needs plants:write.</p>
       )}
-      <ResultLine result={result} addAgain={(draft) => void add(draft)} />
+      <p class={`outcome${result?.isProblem ? ' problem' : ''}`} role="status">
+        {result?.text}{' '}
+        {result?.position !== undefined && (
+          <a href={linkTo('proof', { position: String(result.position) })}>Event {String(result.position)}</a>
+        )}{' '}
+        {deleted !== undefined && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => void add({ id: String(deleted.id), ...draftTexts(deleted) })}
+          >
+            Add again
+          </button>
+        )}
+      </p>
       <div class="bar" ref={list} tabIndex={-1} hidden={current === undefined && count === 0}>
         <p class="count">
           <strong>{count.toLocaleString('en')}</strong> {count === 1 ? 'plant' : 'plants'}

@@ -47,6 +47,7 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
       owner: next.owner,
     });
   };
+  const opposite = at === head ? 0 : head;
   const [here, there] = [usePlants(owner, at), usePlants(owner, other)];
   const isSwapped = other !== undefined && other < at;
   const [low, high] = isSwapped ? [other, at] : [at, other];
@@ -65,15 +66,9 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
         )}
       </div>
       <div class="bar">
-        {other === undefined ? (
-          <button type="button" onClick={() => go({ other: at === head ? 0 : head })}>
-            Compare
-          </button>
-        ) : (
-          <button type="button" onClick={() => go({ other: undefined })}>
-            Stop comparing
-          </button>
-        )}
+        <button type="button" onClick={() => go({ other: other === undefined ? opposite : undefined })}>
+          {other === undefined ? 'Compare' : 'Stop comparing'}
+        </button>
         <button
           type="button"
           onClick={() => {
@@ -135,15 +130,13 @@ const usePlants = (owner: string, position: number | undefined): Read<readonly O
     PAUSE,
   );
 
-function List({
-  label,
-  plants,
-  nothing,
-}: {
+interface ListProps {
   readonly label: string;
   readonly plants: readonly OwnedPlant[];
   readonly nothing: string;
-}) {
+}
+
+function List({ label, plants, nothing }: ListProps) {
   if (plants.length === 0) return <p class="nothing">{nothing}</p>;
   const row = (index: number, attributes: RowAttributes) => {
     const plant = plants[index]!;

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { Field } from '../ui/field.tsx';
+import { Field, sends } from '../ui/field.tsx';
 import { draftTexts, TEXTS } from './texts.ts';
 import type { Draft } from './use-commands.ts';
 
@@ -27,14 +27,7 @@ export function AddForm({
     form.current?.querySelector('input')?.focus();
   };
   return (
-    <form
-      ref={form}
-      class="add"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <form ref={form} class="add" onSubmit={sends(submit)}>
       <Field label="Id" value={draft.id} onInput={(id) => change({ id })} inputMode="numeric" isCode />
       {TEXTS.map(({ name, title }) => (
         <Field key={name} label={title} value={draft[name]} onInput={(text) => change({ [name]: text })} />

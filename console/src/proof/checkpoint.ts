@@ -1,3 +1,4 @@
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { type NotedCheckpoint, openCheckpoint as signedCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { cosignedAt, signatureBy } from '../../../src/tlog/note.ts';
 import { parseWitnessKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
@@ -11,27 +12,22 @@ export const openCheckpoint = (text: string, key: VerifierKey): NotedCheckpoint 
     (why) => `The checkpoint is not valid: ${why}.`,
   );
 
-/** A signature on a checkpoint that is not its log's. */
-export interface Cosignature {
-  readonly witness: string;
-  /** When it was made, in milliseconds since 1970; undefined if the witness's key is unknown here, so it is not checked. */
-  readonly time: number | undefined;
+/** What is proved: an event, if the proof is of one, and the checkpoint that covers it, with what witnesses say of it. */
+export interface Proven {
+  readonly record?: Record;
+  readonly checkpoint: NotedCheckpoint;
+  readonly cosignatures: Cosignatures;
 }
 
-/** What witnesses say about a checkpoint. */
-export interface Cosignatures {
-  readonly all: readonly Cosignature[];
-  /** How many witnesses are trusted here, and how many of them cosigned. The page cannot know the operator's quorum. */
-  readonly trusted: number;
-  readonly cosigned: number;
-}
+/**
+ * What witnesses say about a checkpoint: each signature that is not its log's, with the time in milliseconds since 1970,
+ * or undefined if the witness's key is unknown here, so that it is not checked; how many witnesses are trusted here, and
+ * how many of them cosigned. The page cannot know the operator's quorum.
+ */
+export type Cosignatures = ReturnType<typeof checkCosignatures>;
 
 /** Checks the cosignatures on a checkpoint with the vkeys of trusted witnesses. Throws NotVerified if one is wrong. */
-export function checkCosignatures(
-  { note, origin }: NotedCheckpoint,
-  witnesses: readonly string[],
-  findings: Findings,
-): Cosignatures {
+export function checkCosignatures({ note, origin }: NotedCheckpoint, witnesses: readonly string[], findings: Findings) {
   const times = new Map<string, number>();
   for (const key of witnesses.map(parseWitnessKey)) {
     const signature = orNotVerified(

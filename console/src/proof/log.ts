@@ -6,17 +6,15 @@ import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseLogKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { momentOf } from '../times.ts';
-import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
+import { checkCosignatures, openCheckpoint, type Proven } from './checkpoint.ts';
 import type { Memory, RememberedLog } from './memory.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';
 
 /** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
-export interface ProvenLog {
+export interface ProvenLog extends Proven {
   readonly source: LogSource;
-  readonly checkpoint: NotedCheckpoint;
   readonly tiles: ProvenTiles;
-  readonly cosignatures: Cosignatures;
 }
 
 /**

@@ -21,16 +21,13 @@ export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>;
 const LOGS = 'plantstore.proof.logs';
 const WITNESSES = 'plantstore.proof.witnesses';
 
-const isRememberedLog = (value: unknown): value is RememberedLog => {
-  const { origin, vkey, trustedSince, checkpoint, size, seenAt } = (value ?? {}) as Record<
-    keyof RememberedLog,
-    unknown
-  >;
-  return (
-    [origin, vkey, checkpoint].every((text) => typeof text === 'string') &&
-    [trustedSince, size, seenAt].every((number) => typeof number === 'number')
-  );
+const MEMBERS: Readonly<Record<keyof RememberedLog, 'string' | 'number'>> = {
+  ...{ origin: 'string', vkey: 'string', trustedSince: 'number' },
+  ...{ checkpoint: 'string', size: 'number', seenAt: 'number' },
 };
+
+const isRememberedLog = (value: unknown): value is RememberedLog =>
+  Object.entries(MEMBERS).every(([name, type]) => typeof (value as Record<string, unknown> | null)?.[name] === type);
 
 /** What a browser remembers of the log at this address, and of the witnesses that its user trusts. */
 export class Memory {

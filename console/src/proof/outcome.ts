@@ -1,10 +1,10 @@
 import { ProofError } from '../../../src/tlog/proof.ts';
 
 /** The outcome of a proof. All its texts are for people. */
-export type Outcome<Value> = Verified<Value> | NotVerifiedOutcome;
+export type Outcome<Value> = Verified<Value> | Refuted;
 
 /** The proof holds. */
-export interface Verified<Value> {
+interface Verified<Value> {
   readonly verified: true;
   /** What is proved. */
   readonly value: Value;
@@ -15,7 +15,7 @@ export interface Verified<Value> {
 }
 
 /** The proof does not hold, or could not be made. */
-export interface NotVerifiedOutcome {
+interface Refuted {
   readonly verified: false;
   readonly reason: string;
   /** What was checked before. */
@@ -31,9 +31,9 @@ export class NotVerified extends Error {
 }
 
 /** The findings of a proof so far. */
-export class Findings {
-  readonly checked: string[] = [];
-  readonly unchecked: string[] = [];
+export interface Findings {
+  readonly checked: string[];
+  readonly unchecked: string[];
 }
 
 /** Does a part of a proof. An exception of it becomes NotVerified, with a reason that may quote its message. */
@@ -47,12 +47,11 @@ export function orNotVerified<Value>(work: () => Value, reason: (why: string) =>
 
 /** The outcome of a proof. Any exception means that nothing is verified. */
 export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Value>): Promise<Outcome<Value>> {
-  const findings = new Findings();
-  const { checked, unchecked } = findings;
+  const findings: Findings = { checked: [], unchecked: [] };
   try {
-    return { verified: true, value: await proof(findings), checked, unchecked };
+    return { verified: true, value: await proof(findings), ...findings };
   } catch (error) {
-    return { verified: false, reason: reasonOf(error), checked };
+    return { verified: false, reason: reasonOf(error), checked: findings.checked };
   }
 }
 

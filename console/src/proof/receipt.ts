@@ -1,22 +1,15 @@
 import { create } from '@bufbuild/protobuf';
-import { type Record, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
-import { type NotedCheckpoint, readCheckpoint } from '../../../src/tlog/checkpoint.ts';
+import { RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
+import { readCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
-import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
+import { parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
 import { formatKeyId, parseLogKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
-import { type Cosignatures, checkCosignatures, openCheckpoint } from './checkpoint.ts';
+import { checkCosignatures, openCheckpoint, type Proven } from './checkpoint.ts';
 import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
 import { CONTENT_CHECKED, checkContent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
-
-/** What a receipt proves of an event, and the checkpoint that covers it. */
-export interface ProvenReceipt {
-  readonly record: Record;
-  readonly checkpoint: NotedCheckpoint;
-  readonly cosignatures: Cosignatures;
-}
 
 /** A key to check a receipt with. */
 export interface TrustedKey {
@@ -34,7 +27,7 @@ export async function proveReceipt(
   keyOf: (origin: string) => Promise<TrustedKey>,
   witnesses: readonly string[],
   findings: Findings,
-): Promise<ProvenReceipt> {
+): Promise<Required<Proven>> {
   const { extra, index, hashes, checkpoint: note, origin } = parseReceipt(receipt);
   const { vkey, trust } = await keyOf(origin);
   const key = orNotVerified(
@@ -67,15 +60,8 @@ export async function proveReceipt(
   return { record: create(RecordSchema, { event, content }), checkpoint, cosignatures };
 }
 
-/** A receipt: a tlog-proof with the event's Record. */
-export interface Receipt extends TlogProof {
-  readonly extra: Uint8Array;
-  /** The name of the log, according to the checkpoint. */
-  readonly origin: string;
-}
-
-/** The parts of a receipt, not verified. Throws NotVerified if it is not one. */
-export const parseReceipt = (receipt: string): Receipt =>
+/** The parts of a receipt, not verified: `origin` is what its checkpoint says. Throws NotVerified if it is not one. */
+export const parseReceipt = (receipt: string) =>
   orNotVerified(
     () => {
       const { extra, ...proof } = parseTlogProof(receipt);

@@ -7,26 +7,21 @@ import { parseEvent, timeOf } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 
-/** How to follow the check of a whole log, and how to end it. */
-export interface WholeLogOptions {
-  readonly signal: AbortSignal;
-  /** Called with the number of checked events. */
-  readonly onProgress: (events: number) => void;
-}
-
 /** Bundles that are requested ahead. No other part of the log is in memory. */
 const AHEAD = 4;
 
 /**
  * Reads every entry of a log and proves that they make the tree of its checkpoint: 256 entries make a hash of the tree,
  * which is proved to be under the root. Positions must be 1, 2, 3, ... and times must not fall. Rejects with NotVerified,
- * which names the first wrong event. Memory does not grow with the log.
+ * which names the first wrong event. Memory does not grow with the log. `onProgress`: called with the number of checked
+ * events.
  */
 export async function proveWholeLog(
   log: ProvenLog,
-  { signal, onProgress }: WholeLogOptions,
   findings: Findings,
-): Promise<number> {
+  signal: AbortSignal,
+  onProgress: (events: number) => void,
+): Promise<void> {
   const { size } = log.checkpoint;
   let last: Event | undefined;
   try {
@@ -50,7 +45,6 @@ export async function proveWholeLog(
   findings.unchecked.push(
     'The contents of the events, and the lists that follow from them: plantstore audit verify checks those on the store.',
   );
-  return size;
 }
 
 /** Bundles in order, a few of them requested ahead. */

@@ -6,14 +6,8 @@ export interface OwnedPlant extends Texts {
   readonly id: bigint;
 }
 
-/** The plants that are in one list only. A replaced plant appears on both sides. */
-export interface Difference {
-  readonly removed: readonly OwnedPlant[];
-  readonly added: readonly OwnedPlant[];
-}
-
-/** What changed from one list to another. */
-export function differenceOf(before: readonly OwnedPlant[], after: readonly OwnedPlant[]): Difference {
+/** What changed from one list to another: the plants that are in one only. A replaced plant appears on both sides. */
+export function differenceOf(before: readonly OwnedPlant[], after: readonly OwnedPlant[]) {
   const keyOf = (plant: OwnedPlant): string =>
     JSON.stringify([plant.owner, String(plant.id), ...TEXTS.map(({ name }) => plant[name] ?? null)]);
   const then = new Set(before.map(keyOf));

@@ -1,23 +1,28 @@
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { useId } from 'preact/hooks';
 import { readEvent } from '../log/reader.ts';
 import { useRead } from '../ui/use-read.ts';
 import { When } from '../ui/when.tsx';
 
-/** Chooses a position: a slider, a field beside it, and the time at the position. */
-export function Moment({
-  label,
-  position,
-  head,
-  onChange,
-}: {
+/** Milliseconds that a position must not change before its time is requested. */
+const PAUSE = 120;
+
+interface MomentProps {
   readonly label: string;
   readonly position: number;
   readonly head: number;
   readonly onChange: (position: number) => void;
-}) {
+}
+
+/** Chooses a position: a slider, a field beside it, and the time at the position. */
+export function Moment({ label, position, head, onChange }: MomentProps) {
   const id = useId();
-  const time = useTimeAt(position);
+  const { value, isLoading } = useRead(
+    String(position),
+    async (signal) => (position === 0 ? undefined : (await readEvent(BigInt(position), signal))?.event?.time),
+    PAUSE,
+  );
+  // That of the position before stays while this one's is read.
+  const time = isLoading ? undefined : value;
   const words = position === 0 ? 'before the first event' : position === head ? 'the newest event' : '';
   return (
     <fieldset class="moment">
@@ -55,17 +60,4 @@ export function Moment({
       </p>
     </fieldset>
   );
-}
-
-/** Milliseconds that a position must not change before its time is requested. */
-const PAUSE = 120;
-
-/** The time of the event at a position; undefined before the first, and until it is known. */
-function useTimeAt(position: number): Timestamp | undefined {
-  const { value, isLoading } = useRead(
-    String(position),
-    async (signal) => (position === 0 ? undefined : (await readEvent(BigInt(position), signal))?.event?.time),
-    PAUSE,
-  );
-  return isLoading ? undefined : value;
 }

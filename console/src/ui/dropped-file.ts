@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 
-/** Takes files that are dropped anywhere on the page. It keeps the first `take` that it is given. */
+/** Takes files that are dropped anywhere on the page. */
 export function useDroppedFile(take: (file: File) => void): void {
   useEffect(() => {
     const ended = new AbortController();
@@ -16,5 +16,5 @@ export function useDroppedFile(take: (file: File) => void): void {
       { signal },
     );
     return () => ended.abort();
-  }, []);
+  }, [take]);
 }

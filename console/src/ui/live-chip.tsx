@@ -10,14 +10,13 @@ const WORDS = {
   stopped: 'Stopped',
 };
 
-/** Says whether the page is up to date. */
-export function LiveChip({
-  liveness: { state, message },
-  isPaused,
-}: {
+interface LiveChipProps {
   readonly liveness: Liveness;
   readonly isPaused?: boolean;
-}) {
+}
+
+/** Says whether the page is up to date. */
+export function LiveChip({ liveness: { state, message }, isPaused }: LiveChipProps) {
   const isEnded = state === 'loading' && usable.value === undefined;
   const shown = isEnded ? 'stopped' : isPaused === true && state === 'live' ? 'paused' : state;
   return (

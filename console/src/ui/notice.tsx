@@ -1,19 +1,16 @@
 import type { ComponentChildren } from 'preact';
 
-/** Shown where there is nothing else to show, with what to do about it. */
-export function Notice({
-  title,
-  children,
-  problem,
-  retry,
-}: {
+interface NoticeProps {
   readonly title: string;
   readonly children?: ComponentChildren;
   /** Why there is nothing else to show, if something failed. */
   readonly problem?: string | undefined;
   /** Does again what failed. */
   readonly retry?: () => void;
-}) {
+}
+
+/** Shown where there is nothing else to show, with what to do about it. */
+export function Notice({ title, children, problem, retry }: NoticeProps) {
   return (
     <div class={problem === undefined ? 'notice' : 'notice problem'} role={problem === undefined ? undefined : 'alert'}>
       <p class="notice-title">{title}</p>

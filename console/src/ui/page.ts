@@ -1,25 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+
+const narrow = matchMedia('(max-width: 640px)');
 
 /** Whether the page is as narrow as a phone. */
-export function useNarrow(): boolean {
-  const query = useRef(matchMedia('(max-width: 640px)'));
-  const [isNarrow, setNarrow] = useState(query.current.matches);
-  useEffect(() => {
-    const { current } = query;
-    const onChange = (): void => setNarrow(current.matches);
-    current.addEventListener('change', onChange);
-    return () => current.removeEventListener('change', onChange);
-  }, []);
-  return isNarrow;
-}
+export const isNarrow = signal(narrow.matches);
+narrow.addEventListener('change', ({ matches }) => {
+  isNarrow.value = matches;
+});
 
 /** Whether the page is scrolled down from its top. */
-export function useScrolledAway(): boolean {
-  const [isAway, setAway] = useState(false);
-  useEffect(() => {
-    const look = (): void => setAway(scrollY > 200);
-    addEventListener('scroll', look, { passive: true });
-    return () => removeEventListener('scroll', look);
-  }, []);
-  return isAway;
-}
+export const isScrolledAway = signal(false);
+addEventListener('scroll', () => {
+  isScrolledAway.value = scrollY > 200;
+});

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useNarrow } from './page.ts';
+import { isNarrow } from './page.ts';
 
 /** Greatest height of a list in pixels; browsers stop at about 33 million. Longer lists scroll in larger steps. */
 const TALLEST = 10_000_000;
@@ -37,7 +37,7 @@ interface Range {
 export function Rows({ label, count, columns, row, onEnd }: RowsProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, last: 40, above: 0 });
-  const height = useNarrow() ? NARROW_HEIGHT : HEIGHT;
+  const height = isNarrow.value ? NARROW_HEIGHT : HEIGHT;
   const full = count * height;
   const total = Math.min(full, TALLEST);
 

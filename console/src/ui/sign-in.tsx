@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { owner } from '../access.ts';
 import { signIn } from '../session.ts';
-import { Field } from './field.tsx';
+import { Field, sends } from './field.tsx';
 
 /** The form for a token. */
 export function SignIn() {
@@ -10,12 +10,11 @@ export function SignIn() {
   const name = /^[\w.@-]+$/.test(owner.value) ? owner.value : 'alice';
   return (
     <form
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={sends(() => {
         const fault = signIn(text);
         if (fault === undefined) setText('');
         setProblem(fault ?? '');
-      }}
+      })}
     >
       <Field
         label="Token"

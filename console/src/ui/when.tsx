@@ -2,8 +2,8 @@ import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { localTime, zoneAt } from '../times.ts';
 
 /** A time of the log, in the user's time zone. */
-export function When({ time }: { readonly time: Timestamp | number }) {
-  const milliseconds = typeof time === 'number' ? time : timestampMs(time);
+export function When({ time }: { readonly time: Timestamp }) {
+  const milliseconds = timestampMs(time);
   const exact = new Date(milliseconds).toISOString();
   return (
     <time dateTime={exact} title={exact}>

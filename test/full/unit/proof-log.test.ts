@@ -59,9 +59,7 @@ const wholeOutcome = (
   signal = new AbortController().signal,
   onProgress = () => {},
 ) =>
-  outcomeOf(async (findings) =>
-    proveWholeLog(await openLog(source, memory, findings), { signal, onProgress }, findings),
-  );
+  outcomeOf(async (findings) => proveWholeLog(await openLog(source, memory, findings), findings, signal, onProgress));
 
 function expectVerified<Value>(outcome: Outcome<Value>): Extract<Outcome<Value>, { verified: true }> {
   if (!outcome.verified) throw new Error(`not verified: ${outcome.reason}`);

@@ -6,16 +6,14 @@ import { positionOf } from '../../numbers.ts';
 import { Notice } from '../../ui/notice.tsx';
 import { useRead } from '../../ui/use-read.ts';
 
-/** The selected event: the one that is loaded, or else read from the log. */
-export function Chosen({
-  position,
-  back,
-  loaded,
-}: {
+interface ChosenProps {
   readonly position: string;
   readonly back: string;
   readonly loaded: Record | undefined;
-}) {
+}
+
+/** The selected event: the one that is loaded, or else read from the log. */
+export function Chosen({ position, back, loaded }: ChosenProps) {
   const number = positionOf(position);
   const { value, problem, isLoading } = useRead(`${position} ${loaded === undefined}`, async (signal) =>
     number === undefined || loaded !== undefined ? undefined : readEvent(number, signal),

@@ -4,7 +4,7 @@ import { idOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { fieldOfTime, timeOfField, zoneAt } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
-import { useNarrow } from '../../ui/page.ts';
+import { isNarrow } from '../../ui/page.ts';
 
 const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
 
@@ -75,7 +75,7 @@ export function Filters({ texts }: { readonly texts: Texts }) {
       />
     </search>
   );
-  if (!useNarrow()) return fields;
+  if (!isNarrow.value) return fields;
   return (
     <details class="fold">
       <summary>Filters</summary>

@@ -4,6 +4,7 @@ import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
 import { may } from '../../access.ts';
 import { plants } from '../../api/connect.ts';
 import { readStretch } from '../../log/reader.ts';
+import type { Proven } from '../../proof/checkpoint.ts';
 import { parseRecord } from '../../proof/event.ts';
 import { proveEvent } from '../../proof/event-proof.ts';
 import { openLog } from '../../proof/log.ts';
@@ -13,7 +14,6 @@ import { parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt
 import { httpSource } from '../../proof/source.ts';
 import { proveWholeLog } from '../../proof/whole-log.ts';
 import { momentOf } from '../../times.ts';
-import type { Proven } from './outcome.tsx';
 
 /** Where the service has its log. */
 const LOG = '/log';
@@ -61,9 +61,9 @@ export const verifyWholeLog = (
 ): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
-    const options = { signal, onProgress: (events: number) => onProgress(events, log.checkpoint.size) };
-    onProgress(0, log.checkpoint.size);
-    await proveWholeLog(log, options, findings);
+    const { size } = log.checkpoint;
+    onProgress(0, size);
+    await proveWholeLog(log, findings, signal, (events) => onProgress(events, size));
     return log;
   });
 
@@ -106,7 +106,10 @@ async function handedOut(origin: string): Promise<TrustedKey> {
 async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<Record | undefined> {
   try {
     if (may('plants:audit')) return await auditedRecord(position, signal);
-    if (may('plants:read')) return await ownRecord(position, signal);
+    if (may('plants:read')) {
+      const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
+      return parseRecord(parseReceipt(receipt).extra);
+    }
     findings.unchecked.push(
       'The content of the event: that needs a token of its owner, or one with the scope plants:audit.',
     );
@@ -127,9 +130,4 @@ async function auditedRecord(position: number, signal: AbortSignal): Promise<Rec
   const [record] = await readStretch(BigInt(position - 1), BigInt(position), {}, signal);
   if (record !== undefined) return record;
   throw new NotVerified(`The service shows no event at position ${position}, but its log has one.`);
-}
-
-async function ownRecord(position: number, signal: AbortSignal): Promise<Record> {
-  const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
-  return parseRecord(parseReceipt(receipt).extra);
 }

@@ -1,9 +1,8 @@
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted, positionOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { useDroppedFile } from '../../ui/dropped-file.ts';
-import { Field } from '../../ui/field.tsx';
+import { Field, sends } from '../../ui/field.tsx';
 import { verifyEvent, verifyReceipt, verifyWholeLog } from './acts.ts';
 import type { Shown } from './outcome.tsx';
 
@@ -13,17 +12,17 @@ export type Show = (subject: string, work: (signal: AbortSignal) => Promise<Show
 /** Asks which event to prove, and proves that of the address. */
 export function EventCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
   const asked = route.value.query.get('position') ?? '';
-  const typed = useSignal(asked);
-  const fault = useSignal('');
+  const [typed, setTyped] = useState(asked);
+  const [fault, setFault] = useState('');
   const prove = (text: string): void => {
     const position = positionOf(text);
-    fault.value = position === undefined ? 'A position is a whole number, 1 or more.' : '';
+    setFault(position === undefined ? 'A position is a whole number, 1 or more.' : '');
     if (position !== undefined)
       void show(`The event at position ${position}.`, (signal) => verifyEvent(Number(position), signal));
   };
   useEffect(() => {
     if (asked === '') return;
-    typed.value = asked;
+    setTyped(asked);
     prove(asked);
   }, [asked]);
   return (
@@ -31,22 +30,13 @@ export function EventCard({ show, isDisabled }: { readonly show: Show; readonly 
       <h2 id="of-event">An event</h2>
       <p>Checks that the log has the event at this position, and that its content is what the service shows.</p>
       <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          const position = typed.value.trim();
+        onSubmit={sends(() => {
+          const position = typed.trim();
           if (position === asked) prove(position);
           else replaceRoute('proof', { position });
-        }}
+        })}
       >
-        <Field
-          label="Position"
-          value={typed.value}
-          onInput={(text) => {
-            typed.value = text;
-          }}
-          inputMode="numeric"
-          isCode
-        />
+        <Field label="Position" value={typed} onInput={setTyped} inputMode="numeric" isCode />
         <button type="submit" class="primary" disabled={isDisabled}>
           Verify
         </button>
@@ -60,9 +50,8 @@ export function EventCard({ show, isDisabled }: { readonly show: Show; readonly 
 
 /** Asks for a receipt, and for a key other than the one that this browser trusts. */
 export function ReceiptCard({ show }: { readonly show: Show }) {
-  const vkey = useSignal('');
-  const prove = (file: File): void =>
-    void show(`The receipt ${file.name}.`, () => verifyReceipt(file, vkey.value.trim()));
+  const [vkey, setVkey] = useState('');
+  const prove = (file: File): void => void show(`The receipt ${file.name}.`, () => verifyReceipt(file, vkey.trim()));
   useDroppedFile(prove);
   return (
     <section class="card" aria-labelledby="of-receipt">
@@ -84,10 +73,8 @@ export function ReceiptCard({ show }: { readonly show: Show }) {
         <Field
           label="Key"
           hint="The vkey of its log. By default, the key that this browser trusts."
-          value={vkey.value}
-          onInput={(text) => {
-            vkey.value = text;
-          }}
+          value={vkey}
+          onInput={setVkey}
           isCode
         />
       </details>
@@ -100,7 +87,7 @@ const PROGRESS_INTERVAL = 100;
 
 /** Starts the check of the whole log, and shows how far it is. */
 export function WholeLogCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
-  const progress = useSignal<{ readonly events: number; readonly size: number } | undefined>(undefined);
+  const [progress, setProgress] = useState<{ readonly events: number; readonly size: number }>();
   const cancel = useRef(new AbortController());
   const prove = async (): Promise<void> => {
     let next = 0;
@@ -109,24 +96,24 @@ export function WholeLogCard({ show, isDisabled }: { readonly show: Show; readon
       verifyWholeLog(AbortSignal.any([signal, cancel.current.signal]), (events, size) => {
         if (performance.now() < next) return;
         next = performance.now() + PROGRESS_INTERVAL;
-        progress.value = { events, size };
+        setProgress({ events, size });
       }),
     );
-    progress.value = undefined;
+    setProgress(undefined);
   };
   return (
     <section class="card" aria-labelledby="of-log">
       <h2 id="of-log">The whole log</h2>
       <p>Checks that no event was changed, left out or added, from the first to the last of the checkpoint.</p>
-      {progress.value === undefined ? (
+      {progress === undefined ? (
         <button type="button" disabled={isDisabled} onClick={prove}>
           Check the whole log
         </button>
       ) : (
         <div class="running">
-          <progress aria-label="Events checked" value={progress.value.events} max={progress.value.size || 1} />
+          <progress aria-label="Events checked" value={progress.events} max={progress.size || 1} />
           <p>
-            {progress.value.events.toLocaleString('en')} of {counted(progress.value.size, 'event')}
+            {progress.events.toLocaleString('en')} of {counted(progress.size, 'event')}
           </p>
           <button type="button" onClick={() => cancel.current.abort()}>
             Cancel

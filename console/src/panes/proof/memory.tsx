@@ -1,9 +1,9 @@
-import { useSignal } from '@preact/signals';
+import { useState } from 'preact/hooks';
 import { parseWitnessKey } from '../../../../src/tlog/verifier-key.ts';
 import { counted } from '../../numbers.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
 import { momentOf } from '../../times.ts';
-import { Field } from '../../ui/field.tsx';
+import { Field, sends } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
 /** What this browser remembers of the log. */
@@ -70,19 +70,18 @@ function forgetAll(): void {
 
 /** The witnesses that are trusted. */
 export function TrustedWitnesses() {
-  const fault = useSignal('');
+  const [fault, setFault] = useState('');
   const vkeys = memory.witnesses();
-  const typed = useSignal('');
-  const add = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const vkey = typed.value.trim();
+  const [typed, setTyped] = useState('');
+  const add = (): void => {
+    const vkey = typed.trim();
     try {
       parseWitnessKey(vkey);
       memory.trustWitnesses([...new Set([...vkeys, vkey])]);
-      typed.value = '';
-      fault.value = '';
+      setTyped('');
+      setFault('');
     } catch (error) {
-      fault.value = `${(error as Error).message}.`;
+      setFault(`${(error as Error).message}.`);
     }
   };
   return (
@@ -105,19 +104,11 @@ export function TrustedWitnesses() {
           </li>
         ))}
       </ul>
-      <form onSubmit={add}>
-        <Field
-          label="Witness key"
-          value={typed.value}
-          onInput={(text) => {
-            typed.value = text;
-          }}
-          isCode
-          isWide
-        />
+      <form onSubmit={sends(add)}>
+        <Field label="Witness key" value={typed} onInput={setTyped} isCode isWide />
         <button type="submit">Trust</button>
       </form>
-      {fault.value !== '' && (
+      {fault !== '' && (
         <p class="problem" role="alert">
           {fault}
         </p>

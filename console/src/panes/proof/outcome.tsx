@@ -1,9 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
-import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
 import { formatHash } from '../../../../src/tlog/hash.ts';
 import { EventFacts } from '../../log/event-detail.tsx';
-import type { Cosignatures } from '../../proof/checkpoint.ts';
+import type { Proven } from '../../proof/checkpoint.ts';
 import type { Outcome } from '../../proof/outcome.ts';
 import { momentOf } from '../../times.ts';
 import { Fact } from '../../ui/fact.tsx';
@@ -13,13 +11,6 @@ export interface Shown {
   /** Such as "The event at position 17." */
   readonly subject: string;
   readonly outcome: Outcome<Proven>;
-}
-
-/** What there is to show of what is proved. */
-export interface Proven {
-  readonly record?: Record;
-  readonly checkpoint: Checkpoint;
-  readonly cosignatures: Cosignatures;
 }
 
 /** The verdict in a live region, which is there before there is one; below it what was checked and what was not, in words. */
