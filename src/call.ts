@@ -38,10 +38,7 @@ type Method<Desc extends DescMethod> = Desc['methodKind'] extends 'unary'
   ? (request: MessageShape<Desc['input']>, call: Call) => Promise<MessageShape<Desc['output']>>
   : (request: MessageShape<Desc['input']>, call: StreamingCall) => AsyncIterable<MessageShape<Desc['output']>>;
 
-/**
- * A service for gRPC and Connect: its descriptor, and its methods by local name. Each method takes a decoded request
- * and returns a response message or a stream of them. The methods must match the descriptor.
- */
+/** A service for gRPC and Connect: its descriptor, and its methods by local name, which take decoded requests. */
 export interface Service {
   readonly desc: DescService;
   /** Authenticates callers over gRPC, if the service has callers of its own. */

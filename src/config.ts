@@ -201,10 +201,7 @@ function grpcTlsOf(values: Values, problems: string[]) {
   return undefined;
 }
 
-/**
- * Follows OpenTelemetry's variables, with one difference: when none is set, traces are off. OpenTelemetry's default is
- * a collector on this host.
- */
+/** Follows OpenTelemetry's variables, but when none is set, traces are off: its default is a local collector. */
 function tracingOf(environment: NodeJS.ProcessEnv): { readonly serviceName: string | undefined } | undefined {
   if (environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined;
   const exporters = environment.OTEL_TRACES_EXPORTER;

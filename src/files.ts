@@ -68,10 +68,7 @@ export async function* readPieces(path: string, end = Number.POSITIVE_INFINITY):
   }
 }
 
-/**
- * What an error says. One of the system names the file alone, and no draft of it, so that the same fault has the same
- * words.
- */
+/** What an error says. One of the system names the file, and no draft of it: the same fault has the same words. */
 export function wordsOf(path: string, error: unknown): string {
   const { errno, message } = error as NodeJS.ErrnoException;
   return errno === undefined ? message : `${path}: ${getSystemErrorMessage(errno)}`;

@@ -86,12 +86,10 @@ export class Semaphore {
     this.#free = options.permits;
   }
 
-  /** Permits that are taken. */
   get used(): number {
     return this.#options.permits - this.#free;
   }
 
-  /** Callers that wait. */
   get waiting(): number {
     let waiting = 0;
     for (const share of this.#turns) waiting += share.waiting.length;

@@ -38,16 +38,10 @@ import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
 import { reportCrowd } from './transport/listeners.ts';
 
-/**
- * Milliseconds of DRAIN_LIMIT (start/http.ts) for streams to end. The rest is for their final status, which sends
- * clients elsewhere.
- */
+/** Milliseconds of DRAIN_LIMIT (start/http.ts) for streams to end. The rest is for their final status. */
 const STREAM_LIMIT = 9_000;
 
-/**
- * Bounds the work on proofs and tiles, of a few milliseconds each: all of it, that of one owner, and that of all readers
- * of the public log together.
- */
+/** Bounds the work on proofs and tiles. Readers of the public log share the permits of one owner. */
 const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 
 /**

@@ -20,7 +20,6 @@ export interface AuthenticatorOptions {
   readonly issuer: string;
   /** Value that `aud` must be or contain. */
   readonly audience: string;
-  /** Name of the claim that names the owner. */
   readonly ownerClaim: string;
   /** Most verified tokens to cache, and most forged ones to remember; default 10,000. */
   readonly cacheSize?: number;

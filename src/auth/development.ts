@@ -12,10 +12,8 @@ export const DEVELOPMENT_ISSUER = 'plantstore-development';
 /** Name of the key file in the data directory. */
 export const DEVELOPMENT_KEY_FILE = 'development-key.pem';
 
-/** What a token of development mode says. */
 interface Content {
   readonly owner: string;
-  /** Name of the claim for the owner. */
   readonly ownerClaim: string;
   /** Scopes, separated by spaces. */
   readonly scope?: string | undefined;

@@ -25,10 +25,7 @@ export interface Principal {
 /** Most code points in the name of an owner or actor. Every event contains both names. */
 export const MAX_NAME_CODE_POINTS = 1024;
 
-/**
- * The caller that verified claims describe. The actor is `sub`, or the owner if the token has no `sub`. Throws Refusal
- * if the owner is missing or a name is invalid.
- */
+/** The caller that verified claims describe. Throws Refusal if the owner is missing or a name is invalid. */
 export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: string, validity: Validity): Principal {
   const owner = claims[ownerClaim];
   if (!isName(owner)) throw new Refusal('owner', subjectOf(claims));

@@ -9,9 +9,7 @@ export interface Validity {
   readonly until: number;
   /** True if the token is certainly valid now. If false, call `confirm`. Cheap enough to read for each message. */
   readonly holds: boolean;
-  /**
-   * Resolves if the token is valid now. Otherwise rejects with the Refusal: expired, key removed, or no keys available.
-   */
+  /** Resolves if the token is valid now. Otherwise rejects with the Refusal: expired, key removed, or no keys. */
   confirm(): Promise<void>;
 }
 

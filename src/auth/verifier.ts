@@ -23,10 +23,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 // token has no type of its own; its audience distinguishes it.
 const TYPES = new Set(['jwt', 'at+jwt']);
 
-/**
- * The last second of the year 9999. A later time is a mistake, such as milliseconds, or an attempt at a token that
- * never expires.
- */
+/** The last second of the year 9999. A later time is a mistake, or is to make a token that never expires. */
 const MAX_NUMERIC_DATE = 253_402_300_799;
 
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;

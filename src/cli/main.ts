@@ -19,7 +19,6 @@ import { witnessCommand } from './witness.ts';
 
 // A command loads what it needs when it runs: what the others need would be half of its time.
 
-/** `plantstore audit` */
 const auditCommand = (): Command =>
   new Command('audit')
     .description('Read, verify and export the event log. Every command except import works while the service runs.')

@@ -1,9 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 
-/**
- * Writes texts to stdout, each with a line break, at the pace of the reader. When the reader closes the pipe early, as
- * `head` does, it ends without an error.
- */
+/** Writes texts to stdout, each with a line break, as fast as its reader reads. One that leaves is no error. */
 export const print = (texts: Iterable<string> | AsyncIterable<string>): Promise<void> => write(withLineBreaks(texts));
 
 /** Writes chunks to stdout as `print` does, without adding line breaks. */

@@ -15,10 +15,7 @@ export class JsonText {
   readonly #text: string;
   readonly #doubtful: readonly DoubtfulNumber[];
 
-  /**
-   * Reads a text, or UTF-8 without a byte order mark. Throws SyntaxError with a message that completes "the text is",
-   * such as `not valid JSON`.
-   */
+  /** Reads a text, or UTF-8 without byte order mark. Throws SyntaxError: its message completes "the text is". */
   constructor(source: string | Buffer) {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
@@ -30,10 +27,7 @@ export class JsonText {
     this.#doubtful = doubtful;
   }
 
-  /**
-   * The exact integer value of a member of the outermost object, in any notation (`7`, `7.0`, `70e-1`). Undefined when
-   * the member is missing, is not an integer or has more than 19 digits.
-   */
+  /** The integer that a member of the outermost object has, by `integerOf`. Undefined if it has none. */
   integer(member: string): bigint | undefined {
     const value = (this.value as Readonly<Record<string, unknown>>)[member];
     if (typeof value !== 'number') return undefined;
@@ -76,10 +70,7 @@ function isExact(source: string): boolean {
   return Number.isSafeInteger(value) ? integerOf(source) === BigInt(value) : Math.abs(value) < Number.MAX_SAFE_INTEGER;
 }
 
-/**
- * Counts the members of all objects in a parsed value. Without recursion, because the text's length alone bounds the
- * depth.
- */
+/** Counts the members of all objects in a value. Without recursion: the text's length alone bounds the depth. */
 function countMembers(value: unknown): number {
   let members = 0;
   const waiting: object[] = isObject(value) ? [value] : [];

@@ -12,10 +12,7 @@ export interface DoubtfulNumber {
 export interface Scan {
   /** Members of all objects, duplicate names included. */
   readonly members: number;
-  /**
-   * The numbers of more than 15 characters, or with a fraction or an exponent, in order. All others are exact as
-   * doubles.
-   */
+  /** The numbers that may not be exact as doubles: of over 15 characters, or with a fraction or an exponent. */
   readonly doubtful: readonly DoubtfulNumber[];
 }
 

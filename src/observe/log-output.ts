@@ -105,10 +105,7 @@ export class LogOutput implements DestinationStream {
   }
 }
 
-/**
- * A non-blocking descriptor for standard output. Node makes pipes and sockets non-blocking; a terminal must be
- * reopened.
- */
+/** A non-blocking descriptor for standard output. Node makes pipes and sockets so; a terminal must be reopened. */
 export function openStdout(): number {
   const { fd } = process.stdout;
   if (!isatty(fd)) return fd;

@@ -40,10 +40,7 @@ export function requestLog(logger: Logger, owners: OwnerHashes): (request: Ended
   };
 }
 
-/**
- * A function that finds the members of a request's protocol, method, route and status, as text made once. There are as
- * few as series of the metric of requests, which has the same labels.
- */
+/** Finds the beginning of a request's line, made once: there are as few as series of the metric of requests. */
 function beginningsOfLines(): (request: EndedRequest) => string {
   const known = new Map<string, string>();
   return ({ protocol, method, route, status }) => {

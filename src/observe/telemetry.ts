@@ -63,10 +63,7 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   };
   return {
     ...{ metrics, store, requests, log, forwarding },
-    /**
-     * A verification has ended. `broken`: the stored log is not what was written. `doubts`: otherwise, the questions that
-     * it did not answer with yes.
-     */
+    /** A verification has ended. `broken`: the log is not what was written. `doubts`: otherwise, what it said no to. */
     verified({ broken, doubts }: { broken: BrokenChainError | undefined; doubts: readonly string[] }) {
       if (broken !== undefined) return logBroken(broken);
       if (doubts.join() === store.doubts.join()) return;

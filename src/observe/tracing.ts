@@ -49,10 +49,7 @@ export type RequestSpan = ReturnType<Tracing['begin']>;
 /** The methods of the log that have spans. */
 type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
-/**
- * Traces of requests and of the commands in them, with OpenTelemetry's SDK. Spans contain route templates and codes, but
- * no text from clients.
- */
+/** Traces of requests and their commands, with OpenTelemetry's SDK. Spans contain no text from clients. */
 export class Tracing {
   readonly #sdk: NodeSDK;
   readonly #tracer: Tracer;
@@ -97,10 +94,7 @@ export class Tracing {
     };
   }
 
-  /**
-   * The log with a span around each command. The span has the position of the event. If the trace is sampled, the event
-   * has the span as its `traceparent`.
-   */
+  /** The log with a span around each command. The event has the span as its `traceparent`, if it is sampled. */
   commands(log: Commands): Commands {
     return {
       list: (query) => log.list(query),
@@ -112,10 +106,7 @@ export class Tracing {
     };
   }
 
-  /**
-   * The same for commands that other instances forward to this one. The span is a child of the command's span on the
-   * other instance.
-   */
+  /** The same for commands that other instances forward to this one, as children of their spans there. */
   taken(submit: Submit): Submit {
     return (command, ...rest) => {
       // The sending instance does not trace it.
@@ -160,10 +151,7 @@ function rpcOf(protocol: string, route: string): [string, Attributes] {
   return [method, { 'rpc.system.name': protocol === 'connect' ? 'connectrpc' : 'grpc', 'rpc.method': method }];
 }
 
-/**
- * The `traceparent` of a span (W3C Trace Context, section 3.2). Undefined for a span that is not exported: its children
- * would be orphans.
- */
+/** The `traceparent` of a span (W3C Trace Context, section 3.2). Undefined for a span that is not exported. */
 function traceparentOf(span: Span): string | undefined {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const isKept = span.isRecording() && (traceFlags & TraceFlags.SAMPLED) !== 0;

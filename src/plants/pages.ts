@@ -53,10 +53,7 @@ export function* runs<Item>(
 /** First byte of a cursor: the version of its format. */
 const VERSION = 1;
 
-/**
- * An opaque cursor that continues after this id. Because it holds the id, concurrent adds and deletes make a walk
- * neither skip nor repeat a plant.
- */
+/** A cursor that continues after this id: adds and deletes meanwhile make a walk neither skip nor repeat a plant. */
 export function encodeCursor(after: bigint): string {
   const bytes = Buffer.alloc(9);
   bytes.writeUInt8(VERSION);
@@ -64,10 +61,7 @@ export function encodeCursor(after: bigint): string {
   return bytes.toString('base64url');
 }
 
-/**
- * The id after which a cursor continues; undefined for the empty cursor. Throws INVALID_CURSOR unless encodeCursor made
- * it.
- */
+/** The id after which a cursor continues. Undefined: the empty one. Throws INVALID_CURSOR for any other text. */
 export function decodeCursor(cursor: string): bigint | undefined {
   if (cursor === '') return undefined;
   const bytes = Buffer.from(cursor, 'base64url');

@@ -39,10 +39,7 @@ export interface PlantList {
 /** The part of the log that the service uses. */
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
-/**
- * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call.
- * They check scopes and values, and reject with PlantStoreError.
- */
+/** plantstore.v1.PlantStoreService on the event log, for every transport. Rejects with PlantStoreError. */
 export class PlantsService {
   readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
@@ -87,9 +84,7 @@ export class PlantsService {
     return create(GetPlantResponseSchema, { plant: full ? fullPlant({ id, ...plant }) : basicPlant(plant) });
   }
 
-  /**
-   * Opens a watch of the caller's plants; see Watches.open. The call then gives its permit back.
-   */
+  /** Opens a watch of the caller's plants; see Watches.open. The call then gives its permit back. */
   watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
     call.beginStream?.();
@@ -134,10 +129,7 @@ export class PlantsService {
   }
 }
 
-/**
- * The list in the view that was last requested, for each listing. Only one, because the bound on cached lists also
- * bounds their encodings.
- */
+/** Each list in the view that was last asked for. Only one: the bound on cached lists bounds encodings too. */
 const lastViews = new WeakMap<Listing, PlantList>();
 
 function inView(listing: Listing, isFull: boolean): PlantList {
@@ -149,10 +141,7 @@ function inView(listing: Listing, isFull: boolean): PlantList {
   return list;
 }
 
-/**
- * A String of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with quotes and backslashes
- * escaped.
- */
+/** A String of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, some of it escaped. */
 const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 
 /** Visible ASCII without quotes, backslashes, commas and semicolons. */

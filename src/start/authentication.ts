@@ -11,10 +11,7 @@ const WELCOME_TTL = 3600;
 /** The scopes of that token: everything the console shows. */
 const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
-/**
- * Opens the token issuer that the settings trust; in development mode the service's own, which also gives a first
- * `token`.
- */
+/** Opens the issuer that the settings trust; in development mode the service's own, which gives a first `token`. */
 export async function openAuthentication(
   config: Config,
   { metrics, decided, fetched }: Telemetry,
@@ -42,10 +39,7 @@ async function openIssuer(
   return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
 }
 
-/**
- * The first steps for a newcomer, with a token of development mode: a link to the console, and a curl command. The link
- * has the token in its fragment, which browsers do not send.
- */
+/** The first steps in development mode. The link has the token in its fragment, which browsers do not send. */
 export const welcome = (url: string, token: string, dataDirectory: string): string => `
 The plant store runs in development mode. Open this link for the console, signed in as alice:
 

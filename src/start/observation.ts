@@ -12,10 +12,7 @@ import { VERSION } from '../observe/version.ts';
 import { lineGauges } from './gauges.ts';
 import { listening } from './start-error.ts';
 
-/**
- * Starts the traces, if the settings ask for any, the metrics, and the port of the probes, which answers from here to
- * the end.
- */
+/** Starts traces, if the settings ask for any, the metrics, and the port of the probes, which answers to the end. */
 export async function startObserving(
   config: Config,
   logger: Logger,

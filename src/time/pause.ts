@@ -33,7 +33,6 @@ export class Nap {
     });
   }
 
-  /** Ends the pause, if there is one. */
   wake(): void {
     this.#end?.();
   }

@@ -5,10 +5,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 /** Most fields of a message in protobuf binary. Requests have some ten. */
 const MAX_FIELDS = 1_000;
 
-/**
- * Throws MALFORMED_REQUEST if a message has too many fields, which take far longer to read than they take to send. Bytes
- * that are no message are left to whoever decodes them.
- */
+/** Throws MALFORMED_REQUEST if a message has too many fields, which take far longer to read than to send. */
 export function checkFields(desc: DescMessage, bytes: Uint8Array): void {
   // A field has at least two bytes.
   if (bytes.length < 2 * MAX_FIELDS) return;

@@ -11,10 +11,7 @@ import { Refusal } from '../refusal.ts';
 
 /** The public keys of the token issuer. */
 export interface KeySet {
-  /**
-   * Increases when a key leaves the set, which invalidates earlier verifications. Undefined while no key is usable.
-   * Cheap enough to read in each call.
-   */
+  /** Increases when a key leaves the set, which ends earlier verifications. Undefined while no key is usable. */
   readonly revision: number | undefined;
 
   /**
@@ -26,7 +23,6 @@ export interface KeySet {
   /** Whether there are keys to verify tokens with, and a line for the operator. */
   ready(): { readonly ready: boolean; readonly detail: string };
 
-  /** Ends all background work. */
   close(): void;
 }
 
@@ -88,7 +84,7 @@ export class RemoteKeySet implements KeySet {
   #notBefore = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Starts the first fetch without waiting for it. */
+  /** Starts the first fetch. */
   constructor({ url, maxStale, onFetch, timing }: RemoteKeySetOptions) {
     this.#url = url;
     this.#timing = { ...TIMING, ...timing };
@@ -138,10 +134,7 @@ export class RemoteKeySet implements KeySet {
     return Math.max(1, Math.ceil((this.#notBefore - performance.now()) / 1000));
   }
 
-  /**
-   * Joins the fetch under way, or starts one unless the last is too recent. Resolves to whether the last fetch
-   * succeeded, or to false if too many callers wait.
-   */
+  /** Whether the last fetch succeeded, after the one under way or a due one. False if too many callers wait. */
   async #refreshed(): Promise<boolean> {
     if (this.#fetching !== undefined || performance.now() >= this.#notBefore) {
       if (this.#waiting === MAX_WAITING) return false;

@@ -45,7 +45,6 @@ Examples:
       }),
     );
 
-/** Consumes all positions, and tells of them. */
 async function withProgress(positions: AsyncIterable<number>): Promise<void> {
   const progress = new Progress();
   for await (const position of positions) progress.show(position);

@@ -9,17 +9,13 @@ import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { readCertificates, refusalAsClient } from '../../transport/grpc/certificates.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/**
- * Free bytes on the embedded store's disk: below the first is worth a warning, below the second writes will soon fail.
- */
+/** Free bytes on the embedded store's disk: little is worth a warning; with less, writes will soon fail. */
 const LITTLE_ROOM = 1024 ** 3;
 const NO_ROOM = 64 * 1024 ** 2;
 /** Milliseconds before a certificate expires from which to warn. */
 const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
 
-/**
- * Examines the data directory, the key files and the certificates: whether they are usable, and only by their owner.
- */
+/** Examines the data directory, the key files and the certificates: are they usable, and only by their owner? */
 export async function examineFiles(config: Config): Promise<Finding[]> {
   const { dataDirectory, mongodbUri, issuer, auditSigningKey, grpcTls } = config;
   const findings = await folder(dataDirectory);

@@ -1,7 +1,6 @@
 /** The result of one examination. `ok`: all is well; `warn`: an operator should know; `fail`: something is wrong. */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';
-  /** What was examined. */
   readonly subject: string;
   /** One line. Unless all is well, it says what to do. */
   readonly message: string;

@@ -11,7 +11,6 @@ const LIMIT = 3_000;
 /** Most milliseconds for all answers of Kafka. */
 const KAFKA_LIMIT = 30_000;
 
-/** What /readyz answers. */
 interface Readyz {
   readonly status: string;
   readonly dependencies: readonly Omit<Dependency, 'since'>[];

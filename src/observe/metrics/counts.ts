@@ -131,10 +131,7 @@ type Outcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 /** The outcomes that say something about the log, and not only about the witness. */
 const GRAVE: readonly Outcome[] = ['ahead', 'forked'];
 
-/**
- * Adds the metric of requests to witnesses, and returns a function that counts one. It logs a witness's first failure,
- * each failure with another outcome than the last, and the first success after it.
- */
+/** Adds the metric of requests to witnesses. Returns what counts one, and logs each change of its outcome. */
 export function witnessMetrics(
   metrics: Metrics,
   logger: Logger,

@@ -22,9 +22,7 @@ const SELDOM = 2 ** 31 - 1;
 export class Metrics {
   readonly #registry = new Registry();
 
-  /**
-   * Adds the default metrics of the process and of Node: CPU, memory, handles, garbage collection, the event loop.
-   */
+  /** Adds the default metrics of the process and of Node: CPU, memory, garbage collection, the event loop. */
   constructor() {
     collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: SELDOM });
     for (const { name } of this.#registry.getMetricsAsArray())
@@ -46,10 +44,7 @@ export class Metrics {
     });
   }
 
-  /**
-   * Adds a counter for a count kept elsewhere, read at each scrape. The count must never decrease, and the name must
-   * end in `_total`.
-   */
+  /** Adds a counter, read at each scrape. It must never decrease, and its name must end in `_total`. */
   total(name: string, help: string, read: () => number | undefined): void {
     new Counter({
       name,
@@ -74,10 +69,7 @@ export class Metrics {
     new Gauge({ name, help, labelNames: Object.keys(labels), registers: [this.#registry] }).set(labels, 1);
   }
 
-  /**
-   * The value of each metric by its name: the sum over its labels. Of a histogram, that of its `_count` and its `_sum`. A
-   * metric without a sample has none.
-   */
+  /** The sum of each metric's samples by its name; of a histogram, that of `_count` and of `_sum`. */
   async values(): Promise<Readonly<Record<string, number>>> {
     const values: Record<string, number> = {};
     for (const { name } of this.#registry.getMetricsAsArray()) {

@@ -30,13 +30,11 @@ export interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
 /** Bytes of a step without its text. */
 const STEP_OVERHEAD = 64;
 
-/** A mark before any step. */
 const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, next: undefined };
 
 /** The changes of one owner's plants for all watchers: each reads from its own mark in one chain of steps. */
 export class Channel {
   readonly owner: string;
-  /** The readers. */
   readonly subscribers = new Set<Subscriber>();
   #end: Mark = { ...BEGINNING };
   /** The last read steps, with their start and end. Readers at the same mark share them. */
@@ -46,12 +44,10 @@ export class Channel {
     this.owner = owner;
   }
 
-  /** Behind the last step. */
   get end(): Mark {
     return this.#end;
   }
 
-  /** Appends an event of the owner. */
   tell(event: PositionedEvent): void {
     this.#append(stepOf(event), event.position);
   }
@@ -95,7 +91,6 @@ export function stepsOf(owner: string, events: readonly LoggedEvent[]): readonly
   return steps;
 }
 
-/** The step of an event. */
 const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
   event.type === 'PlantAdded'
     ? { type: 'added', position, plant: withId(event.plantId, event) }

@@ -5,10 +5,7 @@ import type { Channel, Subscriber } from './channel.ts';
 const SHARE = 16;
 /** Milliseconds of CPU after which other work has a turn. */
 const SLICE = 4;
-/**
- * Milliseconds for other work after each millisecond of CPU: an event with thousands of watchers must not stop the
- * adds.
- */
+/** Milliseconds for other work after each of CPU: an event with thousands of watchers must not stop the adds. */
 const REST = 7;
 /** A shorter rest once a round has lasted longer than LATE milliseconds: the delay of news must be bounded too. */
 const LATE_REST = 1;
@@ -18,7 +15,6 @@ const CREDIT = 40;
 
 /** The delivery of one channel's news to all its readers. */
 interface Round {
-  /** The readers that have not got the news yet. */
   readonly subscribers: Iterator<Subscriber>;
   readonly began: number;
 }

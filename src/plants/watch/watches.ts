@@ -166,12 +166,10 @@ export class Watch implements Subscriber {
     return this.channel.end.bytes - this.#mark.bytes + this.#viewer.unsent;
   }
 
-  /** Tells the reader that there are steps to take. */
   deliver(): void {
     if (!this.#isOver) this.#viewer.news();
   }
 
-  /** See Subscriber. */
   skip(): void {
     if (this.#isBeginning) this.end(ERASED);
     else if (!this.#isOver) this.#mark = this.channel.end;
@@ -193,7 +191,6 @@ export class Watch implements Subscriber {
     );
   }
 
-  /** Ends the watch and tells the reader why. */
   end(why: PlantStoreError): void {
     if (this.#isOver) return;
     this.#why = why;
@@ -215,9 +212,7 @@ const added = (plant: PlantRow): Step => ({ type: 'added', plant, position: unde
 
 /** Bounds on open watches. */
 export interface WatchLimits {
-  /** Most watches over all protocols. */
   readonly maxWatches: number;
-  /** Most watches of one owner. */
   readonly maxOwnerWatches: number;
 }
 
@@ -241,10 +236,7 @@ const BEHIND = new PlantStoreError(
   'the reader fell too far behind; resume after the last position that you received',
 );
 
-/**
- * All watches of an instance, by owner, over all protocols. They get every event through the tail, whichever instance
- * appended it. An event of an owner without watches costs nothing.
- */
+/** All watches of an instance. The tail gives them every event; one of an owner without watches costs nothing. */
 export class Watches {
   readonly log: WatchedLog;
   readonly #limits: WatchLimits;
@@ -307,10 +299,7 @@ export class Watches {
     for (const watch of this.#watches) watch.end(why);
   }
 
-  /**
-   * Resolves when the next piece of a long answer for an owner may be made. Owners take turns, and the pieces are spread
-   * over the turns of the event loop, so that they hold up no other work.
-   */
+  /** Resolves when the next piece of a long answer may be made: owners take turns, and other work goes on between. */
   async turn(owner: string): Promise<void> {
     const permit = await this.#pieces.acquire(owner);
     nextTurn(() => permit[Symbol.dispose]());
@@ -326,12 +315,10 @@ export class Watches {
     return look === undefined;
   }
 
-  /** Steps were delivered to a watch. */
   delivered(steps: number): void {
     this.#steps += steps;
   }
 
-  /** A watch is over. */
   left(watch: Watch): void {
     const { channel } = watch;
     channel.subscribers.delete(watch);

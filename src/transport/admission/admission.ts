@@ -62,10 +62,7 @@ export class Admission {
   readonly #instances = new Caller('\0instances');
   readonly #callers = new Callers();
 
-  /**
-   * `shed` is called for each request that is not served, and for each connection that is ended because of its memory;
-   * `crowded` for each that is ended because there are too many.
-   */
+  /** `shed` is called for what is refused or ended, `crowded` for connections that end as there are too many. */
   constructor(
     { maxInFlight, maxWait, requestMemory, maxConnections = Infinity, rateLimit }: AdmissionLimits,
     shed: (protocol: Protocol, reason: ShedReason) => void,

@@ -28,7 +28,6 @@ export class Budget {
     this.#ended = ended;
   }
 
-  /** What all connections take. */
   get taken(): number {
     return this.#taken;
   }

@@ -10,10 +10,7 @@ type Takes = Record<Kind, number>;
 
 const nothing = (): Takes => ({ memory: 0, http: 0, grpc: 0 });
 
-/**
- * A connection of any protocol, as the admission sees it: it has work that waits for its turn, and it holds memory. Both
- * count for the caller whose token was verified on it last.
- */
+/** A connection as the admission sees it. It counts for the caller whose token was verified on it last. */
 export abstract class Connection {
   /** The protocol under which its refusals are counted. */
   abstract readonly protocol: Protocol;
@@ -48,14 +45,10 @@ export abstract class Connection {
   abstract end(): void;
 }
 
-/**
- * Who shares turns and memory: an owner whose token was verified, or all callers without one. Its connections that have
- * work form a queue.
- */
+/** Who shares turns and memory: an owner whose token was verified, or all callers without one. */
 export class Caller {
   /** The owner. Empty for callers without a verified token: no owner has an empty name. */
   readonly owner: string;
-  /** What its connections take. */
   readonly takes = nothing();
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;
@@ -73,8 +66,6 @@ export class Caller {
 export interface ConnectionLimits {
   /** Seconds in which a request must have arrived completely. */
   readonly requestTimeout: number;
-  /**
-   * Seconds after which a connection is closed when no request comes on it or its client reads nothing of its answer.
-   */
+  /** Seconds after which a connection is closed on which no request comes, or no answer is read. */
   readonly idleTimeout: number;
 }

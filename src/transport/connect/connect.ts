@@ -32,7 +32,6 @@ const identified = promisify(identify);
 const bodyRead = promisify(readBody);
 const permitted = promisify(takePermit);
 
-/** The Fastify request of a Connect call. */
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
 
 /** The services for Connect and gRPC-Web, and how to authenticate their callers. */
@@ -105,7 +104,6 @@ function followWrites(response: ServerResponse, connection: HttpConnection): voi
 
 type Done = (error: Error | null | undefined) => void;
 
-/** The methods in the form that Connect calls. */
 const implementationOf = (methods: Service['methods']): ServiceImpl<DescService> =>
   Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [
@@ -139,10 +137,7 @@ async function admit({ values }: HandlerContext, authenticate: Authenticate): Pr
   }
 }
 
-/**
- * The body stream for Connect. Connect would destroy the request itself where it stops reading, and the response with
- * it.
- */
+/** The body for Connect, which would destroy request and response where it stops reading a request. */
 function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
   const isCoded = CODINGS.some((name) => (headers[name] ?? 'identity') !== 'identity');

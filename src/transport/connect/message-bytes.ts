@@ -8,10 +8,7 @@ import { checkFields } from '../message-limits.ts';
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
 const ENVELOPE = 5;
 
-/**
- * The bytes of a call's single message, for Connect to decode. Those of unary calls are known to decode, and no integer
- * in JSON loses digits. Throws MALFORMED_REQUEST or INVALID_FIELD.
- */
+/** The message of a call, for Connect to decode. Integers are exact. Throws MALFORMED_REQUEST or INVALID_FIELD. */
 export function messageBytes(body: Buffer, contentType: string, message: DescMessage): Uint8Array {
   const type = contentType.toLowerCase();
   if (type.startsWith('application/proto')) return inBinary(body, message);

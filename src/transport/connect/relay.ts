@@ -26,10 +26,7 @@ export const relay =
     }
   };
 
-/**
- * The cause of a call's failure. If the service ended the call, or the client left, that is the cause, whatever the
- * method threw.
- */
+/** The cause of a call's failure: that the service ended it, or the client left, whatever the method threw. */
 function causeOf(thrown: unknown, { reason }: AbortSignal): unknown {
   if (isOurs(reason)) return reason;
   return thrown === reason ? new PlantStoreError('CANCELLED', 'the client went away') : thrown;
@@ -71,10 +68,7 @@ function endUnread({ raw: { socket } }: FastifyRequest): void {
   answerOn(socket)?.once('close', () => clearTimeout(timer));
 }
 
-/**
- * Maps any thrown value to Connect's error: code, message and details as in gRPC, and headers as in REST. Records the
- * code on the request.
- */
+/** Connect's error for any thrown value, with details as in gRPC and headers as in REST. The request notes it. */
 export function connectErrorOf(
   thrown: unknown,
   request: Pick<FastifyRequest, 'id' | 'log' | 'rpcCode' | 'failure'>,

@@ -101,10 +101,7 @@ export interface InstanceOptions {
   readonly report: () => Promise<object>;
 }
 
-/**
- * Adds `/console/instance`: the state of the instance that answers. It needs a token with `plants:audit` and reads
- * nothing from the store.
- */
+/** Adds `/console/instance`, the state of the instance. Needs a token with `plants:audit`; the store is not read. */
 export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
   const show: RouteHandlerMethod = async (request, reply) => {
     scopes.require(request.principal!, 'plants:audit');

@@ -6,10 +6,7 @@ import type { Identity } from '../grpc/certificates.ts';
 const ALL = /^(0\.0\.0\.0|\[::\])$/;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
 
-/**
- * The address at which other instances reach a port: the listening address, or the machine's name if the port listens
- * on every address.
- */
+/** The address at which others reach a port: the machine's name, if the port listens on every address. */
 export function addressOf(listening: string): string {
   const colon = listening.lastIndexOf(':');
   const host = listening.slice(0, colon);

@@ -44,10 +44,7 @@ function actionOf(command: Command) {
   return { case: 'addPlant', value: { id: plant.id, ...setFields(plant) } } as const;
 }
 
-/**
- * The batch of a protobuf message. Throws on a command that has a kind or a field unknown to this release: a newer
- * release sent it, and this one would apply only a part of it.
- */
+/** The batch of a message. Throws on what this release does not know: it would apply only a part of a command. */
 export const fromRequest = ({ afterPosition, commands }: ForwardRequest): ForwardedBatch => ({
   after: Number(afterPosition),
   commands: commands.map(commandOf),

@@ -10,10 +10,7 @@ export interface TlsFiles {
   readonly certificate: string;
   /** The private key of the certificate. */
   readonly key: string;
-  /**
-   * The authority that signs client certificates. With it, a client without such a certificate cannot connect (mutual
-   * TLS).
-   */
+  /** The authority that signs client certificates. Clients without one cannot connect then (mutual TLS). */
   readonly clientCa?: string;
 }
 
@@ -33,10 +30,7 @@ export interface Certificates extends Identity {
   readonly leaf: X509Certificate;
 }
 
-/**
- * Reads the files. Throws with one line that names the variable and the file if one of them cannot be used: TLS itself
- * names neither.
- */
+/** Reads the files. Throws with one line that names variable and file, which TLS does not, if one is unusable. */
 export function readCertificates({ certificate, key, clientCa }: TlsFiles): Certificates {
   const cert = new PemFile('GRPC_TLS_CERT', certificate);
   const keyFile = new PemFile('GRPC_TLS_KEY', key);

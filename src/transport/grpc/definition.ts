@@ -3,10 +3,7 @@ import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { derivedOnce } from '../../plants/view.ts';
 import { checkFields } from '../message-limits.ts';
 
-/**
- * The definition of a service for grpc-js servers and clients, made from its descriptor. Methods have their local
- * names.
- */
+/** The definition of a service for grpc-js, made from its descriptor. Methods have their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
 

@@ -13,10 +13,7 @@ const OK = { code: status.OK, details: 'OK', metadata: null };
 const REPLAYED = { ...OK, metadata: new Metadata() };
 REPLAYED.metadata.set(REPLAYED_HEADER, 'true');
 
-/**
- * Makes what answers the calls of a method. `stop` aborts when streams must end because the server stops. Throws when the
- * method is missing or of an unsupported kind.
- */
+/** What answers the calls of a method, until `stop` aborts. Throws for a method that is missing or takes streams. */
 export function answerOf({ methods }: Service, method: DescMethod, stop: AbortSignal): Answer {
   const implementation: unknown = methods[method.localName];
   if (implementation === undefined) throw new Error(`${method} has no implementation`);

@@ -148,10 +148,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#route = this.#refusal?.isUnmatched ? UNMATCHED : route;
   }
 
-  /**
-   * Aborts when the caller cancels, leaves or passes its deadline before there is an answer, and when a stream is over.
-   * Made on first use.
-   */
+  /** Aborts when the caller leaves, or its deadline passes, before the answer, and when a stream is over. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -365,10 +362,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     endStream(this.#next);
   }
 
-  /**
-   * A call has no code when its client gave it up, or when grpc-js refused it before its message was complete. It counts
-   * as CANCELLED or DEADLINE_EXCEEDED.
-   */
+  /** A call without a code was given up, or refused by grpc-js: it counts as CANCELLED or DEADLINE_EXCEEDED. */
   #report(): void {
     const { observer } = this.#options;
     if (observer === undefined) return;
@@ -415,10 +409,7 @@ function isPastDeadline(call: BaseCall): boolean {
   return sent === Status.DEADLINE_EXCEEDED || Number(call.getDeadline()) <= Date.now();
 }
 
-/**
- * Tells a client that has its status but has not ended its request to stop sending (RST_STREAM with NO_ERROR: RFC 9113,
- * section 8.1).
- */
+/** Tells a client that has its status to stop sending (RST_STREAM with NO_ERROR: RFC 9113, section 8.1). */
 export function endStream(call: BaseCall): void {
   const stream = streamOf(call);
   if (!stream.destroyed) stream.close();

@@ -39,10 +39,7 @@ export interface GrpcServerOptions extends ListenerTls {
   readonly observer?: RequestObserver;
   /** Whether clients should send calls here. Asked at every health check, and ten times a second for watches. */
   readonly isReady: () => boolean;
-  /**
-   * Adds a service for other instances, which authenticates its calls itself. Admission does not apply to it, and
-   * reflection does not show it.
-   */
+  /** Adds a service for other instances, which authenticates its calls. No admission, no reflection of it. */
   readonly addInternal?: (registry: Registry) => void;
   /** Whether the metadata of a call to that service show that another instance makes it. */
   readonly isInstance?: (metadata: Metadata) => boolean;
@@ -124,10 +121,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   };
 }
 
-/**
- * Accepts nothing more and resolves once every connection is closed. Calls that last longer than `milliseconds` are
- * stopped, and their connections are closed a moment later.
- */
+/** Accepts nothing more. Calls end within `milliseconds`, all connections a moment later; then it resolves. */
 function shutDown(server: Server, listener: Listener, milliseconds: number, stop: AbortController): Promise<void> {
   return new Promise((resolve) => {
     const close = () => {
@@ -187,9 +181,7 @@ const limitsOf = (idleTimeout: number): ServerOptions => ({
   'grpc.max_connection_age_grace_ms': 5 * 60_000,
 });
 
-/**
- * The status of a failed call: its code and message, and both again with the details as a google.rpc.Status (AIP-193).
- */
+/** The status of a failed call: code and message, and both with the details as a google.rpc.Status (AIP-193). */
 export function statusOf({ error: { code, message }, details }: RpcError): StatusObject {
   const status = create(StatusSchema, {
     code,

@@ -20,10 +20,7 @@ export type Next = (error?: Error) => void;
 /** All callers without a token share their permits as one owner. No owner has an empty name. */
 const NOBODY = '';
 
-/**
- * Makes the hook that lets callers in who are known to `authenticate`, and sets `request.principal`. It runs before a
- * body is read.
- */
+/** The hook that lets in whom `authenticate` knows, and sets `request.principal`, before a body is read. */
 export const authentication =
   (authenticate: Authenticate): onRequestHookHandler =>
   (request, _reply, next) =>
@@ -50,7 +47,6 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
   next();
 }
 
-/** Admits a request that needs no token: refuses one that has waited too long for its turn, and takes a permit. */
 function admitAnybody(request: FastifyRequest, reply: FastifyReply, next: Next): void {
   const late = connectionOf(request.raw.socket).late(protocolOf(request));
   if (late === undefined) takePermit(request, reply, next);
@@ -69,10 +65,7 @@ const sendWithoutPermit: onSendHookHandler = ({ raw }, _reply, answer, next) => 
 /** The hooks of a route that needs no token. */
 export const WITHOUT_TOKEN = { onRequest: admitAnybody, onSend: sendWithoutPermit };
 
-/**
- * Takes a permit of the caller's share until the request is answered. The whole request must be there: what arrives
- * slowly holds no permit.
- */
+/** Takes a permit of the caller's share until the answer. The request must be whole: what is slow holds none. */
 export function takePermit(request: FastifyRequest, { raw: response }: FastifyReply, next: Next): void {
   const { raw, principal } = request;
   const taken = connectionOf(raw.socket).permit(principal?.owner ?? NOBODY, response, protocolOf(request));

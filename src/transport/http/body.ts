@@ -43,10 +43,7 @@ export function readBody(request: IncomingMessage, announced: string | undefined
     answerOn(request.socket)?.writeContinue();
 }
 
-/**
- * A body of `size` bytes with a chunk behind it. It grows by doubling: a client may send each byte as a chunk, and a list
- * of them would take a hundred times as much.
- */
+/** A body with a chunk behind it. It grows by doubling: a list of chunks of a byte would take a hundred times. */
 function appended(body: Buffer, size: number, chunk: Buffer): Buffer {
   let larger = body;
   if (size + chunk.length > body.length) {

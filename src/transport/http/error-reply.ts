@@ -62,10 +62,7 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
   return found && new PlantStoreError(...found);
 }
 
-/**
- * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose
- * the answer.
- */
+/** Milliseconds for a client that still sends to read its answer, which closing at once would lose. */
 const FAREWELL = 1_000;
 
 /** The parser's error of a request whose client has ended its side before the request was whole. */

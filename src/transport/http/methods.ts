@@ -8,12 +8,9 @@ export function routeAllMethods(app: FastifyInstance): void {
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 }
 
-/** `GET, HEAD or POST` */
 const CHOICE = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/**
- * Refuses all other methods of a path with 405 and `Allow` (RFC 9110, section 15.5.6), before authentication and body.
- */
+/** Refuses all other methods of a path with 405 and `Allow` (RFC 9110, section 15.5.6), before it asks who calls. */
 export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: readonly string[]): void {
   const allow = allowed.join(', ');
   const refuse = (_request: FastifyRequest, reply: FastifyReply) => {

@@ -9,7 +9,6 @@ import { connectionOf } from './connection.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A method of Connect and gRPC-Web. */
     rpc?: true;
   }
   interface FastifyRequest {
@@ -17,7 +16,6 @@ declare module 'fastify' {
     rpcCode: number | null;
     /** The error of the failed request. Null if it has not failed. */
     failure: PlantStoreError | null;
-    /** Its span, when tracing is on. */
     span: RequestSpan | null;
   }
 }
@@ -25,17 +23,13 @@ declare module 'fastify' {
 /** Methods that the service knows. All others share one label, so that clients cannot create metrics. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Numbers of google.rpc.Code. */
 const OK = 0;
 const CANCELLED = 1;
 
 /** nginx's status for a request whose client closed the connection. */
 const BROKEN_OFF = '499';
 
-/**
- * Replaces the two lines that Fastify would log. Reports each request once, when its response is sent or broken off,
- * for everything that Fastify answers, including bad URLs and unknown paths.
- */
+/** Reports each request that Fastify answers once, at its end. Replaces the two lines that Fastify would log. */
 export class ObservedRequests extends LogController {
   readonly #observer: RequestObserver | undefined;
   /** Keyed by route URLs, of which there are few. */

@@ -18,10 +18,7 @@ import { addResource } from './methods.ts';
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';
 
-/**
- * For immutable resources, and for checkpoints: a cached checkpoint includes everything acknowledged more than 15 s
- * ago.
- */
+/** For what never changes, and for checkpoints: a cached one has all that was acknowledged over 15 s ago. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const SECONDS = 'public, max-age=5';
 /** For resources that may change when a key is rotated. */
@@ -38,14 +35,10 @@ export interface TransparencyLog {
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
   readonly key: () => Promise<LogKey>;
-  /** Bounds the work on proofs. */
   readonly proofs: Semaphore;
 }
 
-/**
- * Adds the log as c2sp.org/tlog-tiles specifies, under the prefix `/log`, and also `/log/proof/<position>` and
- * `/log/key`. None needs a token.
- */
+/** Adds c2sp.org/tlog-tiles under `/log`, and `/log/proof/<position>` and `/log/key`. None needs a token. */
 export function registerTransparencyLog(app: FastifyInstance, options: TransparencyLog): void {
   const { log, tree, checkpoints, key, proofs } = options;
   const add = (
@@ -66,9 +59,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
       }
     });
 
-  /**
-   * Throws ROUTE_NOT_FOUND unless the log has this many events. A client may know a larger log from another instance.
-   */
+  /** Throws ROUTE_NOT_FOUND unless the log has so many events. Another instance may have told of a larger one. */
   const require = async (size: number): Promise<void> => {
     if (size > log.status.head && size > (await log.head()).position)
       throw notFound('the log does not have that many events');

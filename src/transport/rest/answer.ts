@@ -46,10 +46,7 @@ function positionAnswer({ method, responseField }: HttpRule): (result: Fields, r
   return (result, reply) => reply.header('plantstore-position', String(result[field.localName]));
 }
 
-/**
- * Most bytes of a body kept as text. Node sends such a body in one piece with the headers, which is cheaper than bytes
- * up to about this size.
- */
+/** Most bytes of a body kept as text, which up to about this size Node sends in one piece with the headers. */
 const ONE_WRITE = 16 * 1024;
 
 /** The rows of a long list, in batches. */
@@ -127,10 +124,7 @@ function bytesOf(text: string, length: number): Buffer {
   return bytes;
 }
 
-/**
- * Compiles the function that links to the rest of a list (RFC 8288): the same request with the cursor in the response's
- * `next_cursor`. The function returns undefined when the list is complete.
- */
+/** Compiles the link to the rest of a list (RFC 8288): the same request with the cursor in `next_cursor`. */
 function compileNextLink(rule: HttpRule): (result: Fields, request: Fields) => string | undefined {
   const next = rule.method.output.fields.find(({ name }) => name === 'next_cursor');
   if (next === undefined) return () => undefined;

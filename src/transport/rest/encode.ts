@@ -8,10 +8,7 @@ export type Encoder<Value> = (value: Value) => string;
 /** An object with the fields of a message under their local names. Other members are ignored. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Compiles the function that writes a message as a JSON object: its fields in order, without unset fields and without
- * those that `hidden` names by local name.
- */
+/** Compiles what writes a message in JSON: fields in order, without unset ones and those in `hidden`. */
 export function compileEncoder(message: DescMessage, hidden: readonly string[] = []): Encoder<Fields> {
   const shown = message.fields.filter(({ localName }) => !hidden.includes(localName));
   const fields = shown.map((field) => ({
@@ -57,10 +54,7 @@ export function encodeArray<Row>(rows: readonly Row[], encode: Encoder<Row>): st
 /** Characters of one piece of the array, so that neither memory nor a turn of the event loop grows with the array. */
 const PIECE = 64 * 1024;
 
-/**
- * A JSON array of rows that come in batches, written as fast as it is read. An error of the batches destroys the stream
- * before the closing bracket.
- */
+/** A JSON array of rows that come in batches, as fast as it is read. An error destroys it before the last `]`. */
 export const arrayStream = <Row>(batches: AsyncIterable<readonly Row[]>, encode: Encoder<Row>): Readable =>
   Readable.from(piecesOf(batches, encode), { objectMode: false, highWaterMark: PIECE });
 

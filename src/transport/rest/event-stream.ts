@@ -43,10 +43,7 @@ const encodedSteps = derivedOnce((steps: readonly Step[]) => Buffer.from(steps.m
 /** Digits of a position that is exact as a number. */
 const POSITION = /^\d{1,15}$/;
 
-/**
- * The position of a Last-Event-ID. Undefined: no such header. Any text that is not an id of this service gives a
- * position before all others.
- */
+/** The position of a Last-Event-ID; one before all others for any other text. Undefined: no such header. */
 function resumePosition(lastEventId: string | string[] | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId === '') return undefined;
   return POSITION.test(String(lastEventId)) ? Number(lastEventId) : Number.NEGATIVE_INFINITY;
@@ -82,7 +79,6 @@ const HEADERS = {
   ...UNBUFFERED,
 };
 
-/** An event stream to one client. */
 class EventStream implements Viewer {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
@@ -145,10 +141,7 @@ class EventStream implements Viewer {
     if (!this.#response.writableNeedDrain && this.#response.headersSent) this.#response.write(COMMENT);
   }
 
-  /**
-   * When the token expires, the client gets the reason. When other instances can serve it, it reconnects by itself. A
-   * client that does not read gets no reason.
-   */
+  /** Says why, but for 503, where clients reconnect by themselves, and to a client that does not read. */
   ended(why: PlantStoreError): void {
     const response = this.#response;
     if (!response.headersSent) return;

@@ -14,11 +14,9 @@ import { InvalidFieldError } from '../../domain/errors.ts';
 /** A method of a service with its google.api.http rule. Every field of its request comes from exactly one place. */
 export interface HttpRule {
   readonly method: DescMethod;
-  /** `GET`, `POST`, ... */
   readonly verb: string;
   /** Path template, such as `/plants/{id}`. */
   readonly path: string;
-  /** Request fields in the path. */
   readonly pathFields: readonly DescField[];
   /** Request fields from the query: all that neither path nor body holds. */
   readonly queryFields: readonly DescField[];
@@ -55,7 +53,6 @@ function ruleOf(method: DescMethod): HttpRule[] {
   ];
 }
 
-/** The field of a message with this proto name. Throws when it does not exist. */
 function fieldOf(message: DescMessage, name: string): DescField {
   const field = message.fields.find((candidate) => candidate.name === name);
   if (field === undefined) throw new Error(`${message} has no field ${name}, which a google.api.http rule names`);

@@ -14,10 +14,7 @@ export function compileReader({ method, pathFields, queryFields, bodyField }: Ht
   const readMessage = bodyField && bodyReader(bodyField);
   const bodyPath = bodyField && `${bodyField.name}.`;
   return {
-    /**
-     * What REST says of an error of the method. The body is one field of the message, so the path of a field of the body
-     * begins in the body.
-     */
+    /** What REST says of an error: the body is one field of the message, so a path begins in the body. */
     inRest(error: unknown): unknown {
       const isInBody = bodyPath !== undefined && error instanceof InvalidFieldError && error.field.startsWith(bodyPath);
       return isInBody ? error.named(error.field.slice(bodyPath.length)) : error;
@@ -45,10 +42,7 @@ function bodyReader(field: DescField): (body: Buffer) => Message {
   return compileBodyReader(type.message);
 }
 
-/**
- * Takes an application/json body as bytes: the route knows its message and decodes it. For Fastify's content type
- * parser.
- */
+/** Takes an application/json body as bytes, which the route decodes. For Fastify's content type parser. */
 export function takeBody(
   request: FastifyRequest,
   payload: IncomingMessage,

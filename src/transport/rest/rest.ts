@@ -80,7 +80,6 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   });
 }
 
-/** Answers with the stream of a watch. */
 async function events(
   watch: OpenWatch,
   call: Call,

@@ -46,10 +46,7 @@ function collect(file: DescFile, files: Set<DescFile>): void {
   for (const dependency of file.dependencies) collect(dependency, files);
 }
 
-/**
- * Pauses the requests of a call while its client does not read the answers: the library would buffer all of them. Gives
- * at most MAX_QUESTIONS answers.
- */
+/** Pauses a call while its client does not read: the library would buffer. MAX_QUESTIONS answers at most. */
 function inStep(call: Call): Call {
   const write = call.write.bind(call) as (answer: object) => boolean;
   let answers = 0;
