@@ -12,10 +12,7 @@ export interface Call {
   readonly signal: Cancellation;
   /** A write sets it when it returns the result of an earlier write with the same idempotency key. */
   replayed?: boolean;
-  /**
-   * A method calls it once when its response has no end and another bound counts it: the call then gives its permit
-   * back. Undefined where requests need no permit.
-   */
+  /** Gives the permit back, once: the response has no end, and another bound counts it. Undefined: no permit. */
   beginStream?(): void;
   /** A method tells how many bytes of its response it has in memory, beside those that are being sent. */
   holds?(bytes: number): void;

@@ -29,10 +29,7 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
-/**
- * The path of a file in a directory. Creates both if missing, accessible only to their owner. SQLite gives its files
- * beside a database the same mode.
- */
+/** The path of a private file in a folder; makes both if missing. SQLite gives files beside it the same mode. */
 export function privateFile(directory: string, name: string): string {
   makePrivateFolder(directory);
   const path = join(directory, name);

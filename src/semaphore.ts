@@ -69,10 +69,7 @@ class HeldPermit implements Permit {
   }
 }
 
-/**
- * Bounds concurrent work: all of it, and that of one owner. Further callers wait for a bounded time. Owners take turns,
- * and callers of one owner go in order of arrival.
- */
+/** Bounds concurrent work: all of it, and that of one owner. Owners take turns, their callers in order of arrival. */
 export class Semaphore {
   readonly #options: SemaphoreOptions;
   #free: number;
@@ -165,10 +162,7 @@ export class Semaphore {
     if (used === 0 && waiting.length === 0 && this.#shares.size > REMEMBERED) this.#shares.delete(owner);
   }
 
-  /**
-   * Gives out the free permits, in the next turn of the event loop: work on the embedded store ends within its turn, so
-   * that all callers would otherwise work in one.
-   */
+  /** Gives out free permits in the next turn of the event loop: on SQLite, work would else be done in one turn. */
   #grant(): void {
     this.#isGranting = false;
     for (const share of [...this.#turns]) {

@@ -20,7 +20,7 @@ import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
 import { openAuthentication, welcome } from './start/authentication.ts';
-import { admissionGauges, publicationGauges, watchGauges } from './start/gauges.ts';
+import { serviceGauges } from './start/gauges.ts';
 import { drain, listen, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, instanceReport, startObserving } from './start/observation.ts';
@@ -63,7 +63,6 @@ export async function start(
   const { store, log } = await openStore(config, logger, telemetry, opened);
   if (config.logOwner) await followOwnerKey(owners, { store, log }, telemetry.storeFault);
   const publication = opened.use(startPublication(config, logger));
-  publicationGauges(metrics, publication);
   if (publication !== undefined) health.set('kafka', () => publicationReadiness(publication.stats()));
   const { keys, authenticator, token } = await openAuthentication(config, telemetry, opened);
   const { authenticate } = authenticator;
@@ -72,7 +71,6 @@ export async function start(
 
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const watches = new Watches(log, config.limits);
-  watchGauges(metrics, watches);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
   const proofs = new Semaphore({ ...PROOFS, maxWait: config.limits.maxWait });
@@ -80,7 +78,7 @@ export async function start(
 
   const crowded = reportCrowd(config.limits.maxConnections, logger);
   const admission = new Admission(config.limits, telemetry.shed, crowded);
-  admissionGauges(metrics, admission);
+  serviceGauges(metrics, admission, watches, publication);
   const isDraining = () => health.draining;
   const { corsOrigins } = config;
   const app = createHttpServer(logger, config.limits, {

@@ -68,10 +68,7 @@ export function answerOffer(takeIt: boolean): void {
   offered.value = undefined;
 }
 
-/**
- * Takes the token of `#token=...` out of the address bar and its history, and signs in with it. If somebody else is signed in, it
- * is only offered.
- */
+/** Takes the token of `#token=...` out of the address, and signs in; if somebody else is signed in, offers it. */
 export function takeTokenFromAddress(): void {
   if (!location.hash.startsWith(IN_ADDRESS)) return;
   const text = location.hash.slice(IN_ADDRESS.length);

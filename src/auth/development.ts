@@ -21,10 +21,7 @@ interface Content {
   readonly ttl: number;
 }
 
-/**
- * The issuer of development mode: the service itself, with the key in the data directory. Generates the key if it is
- * missing. `mintToken` rejects if the authenticator would refuse the token.
- */
+/** Development mode's issuer, with a key that it makes if missing. `mintToken` rejects what would be refused. */
 export async function openDevelopmentIssuer(dataDirectory: string) {
   const privateKey = await ed25519KeyFile(join(dataDirectory, DEVELOPMENT_KEY_FILE), 'existing tokens become invalid');
   const find = createLocalJWKSet({ keys: [createPublicKey(privateKey).export({ format: 'jwk' })] });

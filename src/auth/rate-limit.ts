@@ -1,10 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../domain/errors.ts';
 
-/**
- * Most owners to track. After a pause of a second, an owner's budget is whole and its entry is unnecessary. The service
- * cannot serve this many owners within a second.
- */
+/** Most owners to track: more than can be served within a second, after which an owner's budget is whole. */
 const OWNERS = 65_536;
 
 /**

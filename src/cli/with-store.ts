@@ -59,10 +59,7 @@ async function opened(
   return openSqlite(dataDirectory, { readOnly, alone, timeout: BESIDE_SERVICE });
 }
 
-/**
- * Upgrades the store of 1.0.0 in a data directory, and tells of it on stderr. Returns whether there was anything to do.
- * Rejects while a service runs on the directory.
- */
+/** Upgrades a store of 1.0.0, and says so on stderr. Returns whether it was one. Rejects while it is served. */
 export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
   using held = new DisposableStack();
   held.defer(lockDataDirectory(dataDirectory, IF_SERVED.upgrade));

@@ -37,18 +37,15 @@ export class Health {
     this.#checks.set(name, check);
   }
 
-  /** True if every dependency is ready and the service is not stopping. */
   get ready(): boolean {
     return !this.draining && this.dependencies().every(({ ready }) => ready);
   }
 
-  /** The state in a word, for operators. */
   get status(): 'ready' | 'not ready' | 'draining' {
     if (this.draining) return 'draining';
     return this.ready ? 'ready' : 'not ready';
   }
 
-  /** The current state of every dependency. */
   dependencies(): Dependency[] {
     return this.#checks
       .entries()

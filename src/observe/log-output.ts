@@ -34,7 +34,6 @@ export class LogOutput implements DestinationStream {
   #dropped = 0;
   /** Lines dropped since the last call of `onGap`. */
   #gap = 0;
-  /** The reader has closed the pipe. */
   #closed = false;
   #next: NodeJS.Immediate | NodeJS.Timeout | undefined;
 
@@ -117,10 +116,7 @@ export function openStdout(): number {
   }
 }
 
-/**
- * A line of the log, which is a JSON object, as a line for people, such as `17:06:40 INFO listening protocol=rest`. The
- * stack of an error follows on lines of its own.
- */
+/** A line of the log for people, such as `17:06:40 INFO listening protocol=rest`. An error's stack follows. */
 export function readableLine(line: string): string {
   const { level, time, msg, err, ...members }: Record<string, unknown> = JSON.parse(line);
   const { message, stack } = (err ?? {}) as { message?: string; stack?: string };

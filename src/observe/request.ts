@@ -35,7 +35,6 @@ export interface EndedRequest {
   /** Bytes sent: over HTTP/1.1 with headers, over gRPC the messages. */
   readonly bytes: number;
   readonly requestId: string;
-  /** The authenticated caller. */
   readonly principal: Principal | undefined;
   /** The error of a failed request; undefined if it succeeded, or failed without a PlantStoreError. */
   readonly failure: PlantStoreError | undefined;

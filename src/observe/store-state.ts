@@ -9,9 +9,7 @@ export type BrokenLogError = BrokenChainError | BrokenTreeError;
 
 /** What is known to be wrong with the store, for readiness and metrics. Whoever learns of a fault, or of its end, sets it. */
 export class StoreState {
-  /** Whether the log has been opened. */
   isOpen = false;
-  /** The id of the opened log, once it is known. */
   log: string | undefined;
   /** The reason why the store cannot be reached, while it cannot. */
   fault: unknown;

@@ -15,7 +15,6 @@ import { VERSION } from './version.ts';
 export interface RequestObserver {
   /** Called once for each request, when it has ended. */
   ended(request: EndedRequest): void;
-  /** Undefined while traces are off. */
   readonly tracing?: Tracing | undefined;
 }
 
@@ -71,17 +70,13 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       if (doubts.length === 0) logger.info('a verification answered every question with yes');
       else logger.error({ questions: doubts }, 'a verification said no: run plantstore audit verify, which says where');
     },
-    /** A request was shed before any work. */
     shed: counted.shed,
-    /** A fault of the store was handled. */
     storeFault(err: unknown) {
       fault();
       if (err instanceof BrokenChainError) logBroken(err);
       else storeFailed(err);
     },
-    /** A token was accepted or refused. */
     decided: authentication.decided,
-    /** A fetch of the issuer's keys has ended. */
     fetched(err: Error | undefined) {
       authentication.fetched(err);
       if (err !== undefined) keysNotFetched(err);

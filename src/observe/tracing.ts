@@ -34,7 +34,6 @@ const SERVER_FAULTS = new Set([
   'DATA_LOSS',
 ]);
 
-/** A request as its headers describe it. */
 interface StartedRequest {
   readonly protocol: Protocol;
   readonly method: string;
@@ -46,7 +45,6 @@ interface StartedRequest {
 /** The span of a request. */
 export type RequestSpan = ReturnType<Tracing['begin']>;
 
-/** The methods of the log that have spans. */
 type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /** Traces of requests and their commands, with OpenTelemetry's SDK. Spans contain no text from clients. */
@@ -78,7 +76,6 @@ export class Tracing {
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     const active = trace.setSpan(parent, span);
     return {
-      /** 32 hexadecimal digits. */
       traceId: span.spanContext().traceId,
       /** Calls a function with this span as the parent of its spans, including asynchronous ones. */
       run: (work: () => void) => context.with(active, work),

@@ -15,7 +15,6 @@ import { makeReceipt } from '../transparency/event-proof.ts';
 /** What receipts are made of. */
 export interface ReceiptOptions {
   readonly store: Store;
-  /** The log's end. */
   readonly head: () => Promise<Head>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;

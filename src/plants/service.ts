@@ -36,7 +36,6 @@ export interface PlantList {
   readonly isFull: boolean;
 }
 
-/** The part of the log that the service uses. */
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /** plantstore.v1.PlantStoreService on the event log, for every transport. Rejects with PlantStoreError. */
@@ -74,7 +73,6 @@ export class PlantsService {
     return create(DeletePlantResponseSchema, { position: BigInt(position) });
   }
 
-  /** The caller's plant of an id. */
   async getPlant({ id: asked, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
     const { owner } = this.#caller(call, 'plants:read');
     const id = required('id', asked);

@@ -74,8 +74,13 @@ export function logGauges(metrics: Metrics, log: EventLog): void {
   metrics.gauge('plantstore_list_cache_bytes', 'Upper bound of the memory of cached lists.', () => log.listCache.bytes);
 }
 
-/** Adds the metrics of admission. */
-export function admissionGauges(metrics: Metrics, admission: Admission): void {
+/** Adds the metrics of admission, of watches and of publication, which have no samples if events are not published. */
+export function serviceGauges(
+  metrics: Metrics,
+  admission: Admission,
+  watches: Watches,
+  publication: PublisherThread | undefined,
+): void {
   metrics.gauge('plantstore_requests_in_flight', 'Requests in flight, over all protocols.', () => admission.inFlight);
   metrics.gauge(
     'plantstore_requests_waiting',
@@ -87,10 +92,6 @@ export function admissionGauges(metrics: Metrics, admission: Admission): void {
     'Upper bound of the memory of requests that are under way, over all protocols.',
     () => admission.held,
   );
-}
-
-/** Adds the metrics of watches. */
-export function watchGauges(metrics: Metrics, watches: Watches): void {
   metrics.gauge('plantstore_watches', 'Open watches, over all protocols.', () => watches.statistics.open);
   metrics.total(
     'plantstore_watch_steps_total',
@@ -102,10 +103,6 @@ export function watchGauges(metrics: Metrics, watches: Watches): void {
     'Watches that were ended because their readers fell 1 MiB behind.',
     () => watches.statistics.cutOff,
   );
-}
-
-/** Adds the metrics of publication. They have no samples if events are not published. */
-export function publicationGauges(metrics: Metrics, publication: PublisherThread | undefined): void {
   metrics.gauge(
     'plantstore_publisher_lag_events',
     'Events of the log that are not on the topic yet. Only the publishing instance reports it. Of an instance that has not reached Kafka since it took over: those since then, and no sample while there are none.',

@@ -38,36 +38,28 @@ export function instancesOf(
     isInstance: (metadata: Metadata) => receiver?.admits(secretOf(metadata)) === true,
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
-      receiver = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
+      receiver = log.join({
+        contact: () => ({ address: advertiseAddress ?? addressOf(address), certificate: leafCertificate(identity()) }),
+        openLink: linksOf(identity),
+        observer: telemetry.forwarding,
+        traced: tracing && ((submit) => tracing.taken(submit)),
+        onFault: telemetry.storeFault,
+        onReachable: toldOnce(logger),
+      });
     },
   };
 }
 
-function forwardingOf(
-  address: string,
-  identity: () => Identity,
-  telemetry: Telemetry,
-  logger: Logger,
-  tracing: Tracing | undefined,
-): ForwardingOptions {
+/** Logs when the writer can be reached, and the first time that it cannot since then. */
+function toldOnce(logger: Logger): ForwardingOptions['onReachable'] {
   let unreachable = false;
-  return {
-    contact: () => ({ address, certificate: leafCertificate(identity()) }),
-    openLink: linksOf(identity),
-    observer: telemetry.forwarding,
-    traced: tracing && ((submit) => tracing.taken(submit)),
-    onFault: telemetry.storeFault,
-    onReachable: (writer, fault) => {
-      if (fault === undefined) {
-        logger.info({ writer }, 'commands are forwarded to the writer');
-        unreachable = false;
-      } else if (!unreachable) {
-        logger.warn(
-          { writer, err: fault },
-          "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS, the network and, with GRPC_TLS_CLIENT_CA, whether GRPC_TLS_CERT may be a client's",
-        );
-        unreachable = true;
-      }
-    },
+  return (writer, fault) => {
+    if (fault === undefined) logger.info({ writer }, 'commands are forwarded to the writer');
+    else if (!unreachable)
+      logger.warn(
+        { writer, err: fault },
+        "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS, the network and, with GRPC_TLS_CLIENT_CA, whether GRPC_TLS_CERT may be a client's",
+      );
+    unreachable = fault !== undefined;
   };
 }

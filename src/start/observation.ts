@@ -65,10 +65,7 @@ export async function followOwnerKey(
   await read();
 }
 
-/**
- * The state of an instance, for people, without access to the store. `time`: milliseconds since the instance started;
- * compute rates from the difference of two reports.
- */
+/** The state of an instance, for people. `time`: milliseconds since its start; rates follow from two reports. */
 export const instanceReport = async (health: Health, metrics: Metrics) => ({
   version: VERSION,
   node: process.version,

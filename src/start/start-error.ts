@@ -4,10 +4,7 @@ import { resolve, sep } from 'node:path';
 import type { Config } from '../config.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 
-/**
- * Listens, or rejects with an error that names the settings: that of the system names neither. `port` and `host`: the
- * name of each setting, and its value.
- */
+/** Listens, or rejects with an error that has the settings `port` and `host`, which the system's error lacks. */
 export async function listening<T>(
   port: readonly [string, number],
   host: readonly [string, string],
@@ -22,10 +19,7 @@ export async function listening<T>(
   }
 }
 
-/**
- * The same error; one about a port that is taken names the others that are taken too, so that one start tells all. All
- * listeners of the failed start must be closed.
- */
+/** The same error; one about a taken port names the others too. All listeners of the start must be closed. */
 export async function withOtherPorts(error: Error, config: Config): Promise<Error> {
   const cause = error.cause as (NodeJS.ErrnoException & { port?: number }) | undefined;
   if (cause?.code !== 'EADDRINUSE') return error;

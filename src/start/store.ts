@@ -90,10 +90,7 @@ async function tellOpened(logger: Logger, state: StoreState, { store, log }: Ope
   }
 }
 
-/**
- * The store that the settings name: MongoDB, whose driver is loaded only then, or SQLite in the data directory, which
- * is locked for this process. A store of 1.0.0 in it is upgraded first.
- */
+/** The store of the settings: MongoDB, whose driver is loaded only then, or SQLite, locked and first upgraded. */
 function storeOf(
   { mongodbUri, strictReads, dataDirectory }: Config,
   opened: AsyncDisposableStack,

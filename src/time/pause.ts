@@ -13,10 +13,7 @@ export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void>
     signal?.addEventListener('abort', over);
   });
 
-/**
- * A pause of one sleeper that others can end. To wake it costs nothing while it is awake: an AbortController would make
- * an error with a stack trace each time.
- */
+/** A pause that others can end at no cost: an AbortController makes an error with a stack trace each time. */
 export class Nap {
   #end: (() => void) | undefined;
 

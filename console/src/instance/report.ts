@@ -15,10 +15,7 @@ export interface Report {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/**
- * The increase of a metric per second between two reports. Undefined without an earlier one of the same process, whose
- * time begins at its start.
- */
+/** The increase of a metric per second between two reports. Undefined unless both are of the same process. */
 export function rateOf(report: Report, before: Report | undefined, metric: string): number | undefined {
   if (before === undefined || before.time >= report.time) return undefined;
   const increase = (report.metrics[metric] ?? 0) - (before.metrics[metric] ?? 0);

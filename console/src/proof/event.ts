@@ -58,10 +58,7 @@ export const parseRecord = (record: Uint8Array): Record =>
     (why) => `The bytes are not those of a record: ${why}.`,
   );
 
-/**
- * The canonical bytes of an event, which are its entry in the log: without the hash of the chain, which the tree lacks.
- * None, for a record without an event: no entry is empty.
- */
+/** The entry of an event in the log: its canonical bytes, without the chain's hash. No entry is empty: it has none. */
 export const eventBytes = (event: Event | undefined): Uint8Array =>
   event === undefined ? new Uint8Array() : toBinary(EventSchema, { ...event, hash: new Uint8Array() });
 

@@ -18,10 +18,7 @@ export interface TrustedKey {
   readonly trust: string;
 }
 
-/**
- * Proves what a receipt says (docs/transparency.md): a tlog-proof with the event's Record. It needs no service. `keyOf`
- * finds the key of its log. Rejects with NotVerified.
- */
+/** Proves what a receipt says (docs/transparency.md). `keyOf` finds the key of its log. Rejects with NotVerified. */
 export async function proveReceipt(
   receipt: string,
   keyOf: (origin: string) => Promise<TrustedKey>,

@@ -14,10 +14,7 @@ export interface KeySet {
   /** Increases when a key leaves the set, which ends earlier verifications. Undefined while no key is usable. */
   readonly revision: number | undefined;
 
-  /**
-   * The key that a token's header names. Rejects with a JOSEError if the key does not exist, and with the Refusal
-   * `issuer_unavailable` if that is unknown.
-   */
+  /** The key that a header names. Rejects with JOSEError if there is none, `issuer_unavailable` if that is unknown. */
   find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
 
   /** Whether there are keys to verify tokens with, and a line for the operator. */

@@ -22,7 +22,6 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
   yield* await examineService(config, log);
 }
 
-/** What to do where there is no store. */
 const FIRST_START = '; the first start of the service makes one; if it has run before, correct DATA_DIR';
 
 /** Examines whether the store that the settings name can be read. `log`: the id of its log, if it can. */

@@ -16,10 +16,7 @@ interface Readyz {
   readonly dependencies: readonly Omit<Dependency, 'since'>[];
 }
 
-/**
- * Examines the service on this host: if it runs, what /readyz says; otherwise, whether its ports are free. `log`: the id
- * of the store's log, if that can be read.
- */
+/** Examines the service on this host: /readyz, or whether the ports are free. `log`: the id of the store's log. */
 export async function examineService(config: Config, log: string | undefined): Promise<Finding[]> {
   const probe = await readiness(reachable(config.adminHost), config.adminPort, log);
   if (probe !== undefined) return [probe];

@@ -125,7 +125,6 @@ export function commitMetrics(metrics: Metrics): LogObserver & { fault(): void }
   };
 }
 
-/** Outcome of a request to a witness. */
 type Outcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 
 /** The outcomes that say something about the log, and not only about the witness. */

@@ -86,7 +86,6 @@ export class Metrics {
   }
 }
 
-/** A sample of a metric. Those of a histogram have names of their own. */
 interface Sample {
   readonly value: number;
   readonly metricName?: string;

@@ -7,7 +7,6 @@ import type { PlantRow } from '../../log/store.ts';
 export interface Mark {
   /** The step before the mark. Undefined at the beginning. */
   step: Step | undefined;
-  /** The position of the step's event. */
   readonly position: number;
   /** Bytes of all steps up to here. */
   readonly bytes: number;
@@ -16,7 +15,6 @@ export interface Mark {
 
 /** A reader of a channel. */
 export interface Subscriber {
-  /** There are new steps. */
   deliver(): void;
   /** What it has not read yet is void. */
   skip(): void;

@@ -49,10 +49,7 @@ export class Admission {
   readonly #permits: Semaphore;
   readonly #rate: RateLimit | undefined;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
-  /**
-   * Connections to each port on which no request has begun. They have turns of their own, so that new clients are heard,
-   * and those of one port beside a flood of the other.
-   */
+  /** Connections to each port on which no request has begun: new clients are heard beside a flood of the other. */
   readonly fresh = { http: new Caller(''), grpc: new Caller('') } as const;
   /** Connections on which no token was verified. */
   readonly unverified = new Caller('');

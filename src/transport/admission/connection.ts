@@ -35,10 +35,7 @@ export abstract class Connection {
     this.caller = caller;
   }
 
-  /**
-   * Does a small piece of the work that waits, and returns whether there is more. `isLate`: it has waited too long, so
-   * that a request that begins with it must be refused.
-   */
+  /** Does a small piece of work, and returns whether there is more. `isLate`: a request that begins is refused. */
   abstract work(isLate: boolean): boolean;
 
   /** Ends the connection at once, because it holds too much. */

@@ -13,7 +13,6 @@ import { fromRequest, toResponse } from './messages.ts';
 /** The metadata key of the secret. */
 export const SECRET = 'plantstore-secret';
 
-/** The members of a call that the service uses. */
 type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
 
 const REFUSED = {

@@ -8,7 +8,6 @@ import type { Logger } from '../../observe/logger.ts';
 export interface TlsFiles {
   /** The server's certificate, with the chain up to its issuer. */
   readonly certificate: string;
-  /** The private key of the certificate. */
   readonly key: string;
   /** The authority that signs client certificates. Clients without one cannot connect then (mutual TLS). */
   readonly clientCa?: string;

@@ -99,7 +99,6 @@ export class Handshakes {
     this.#byName.set(name, handshake);
   }
 
-  /** Ends all that have not ended. */
   end(): void {
     for (const handshake of this.#byName.values()) handshake.end();
   }
@@ -149,7 +148,6 @@ class Handshake extends Connection {
   plain: () => void = () => {};
   /** Its client's first record is there. */
   whole: () => void = () => {};
-  /** It is its turn. */
   begin: () => void = () => {};
   /** It is a handshake no more. */
   over: () => void = () => {};
@@ -205,12 +203,10 @@ class Handshake extends Connection {
     this.#socket.off('readable', this.#receive).unshift(this.#bytes);
   }
 
-  /** Reads what its client sends. */
   goOn(): void {
     startReading(this.#socket);
   }
 
-  /** Reads no more. */
   stop(): void {
     stopReading(this.#socket);
   }

@@ -39,7 +39,6 @@ export type Answer = (request: object, call: ServedCall) => Promise<void>;
 
 /** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
-  /** How a method is served, by its path. */
   readonly servingOf: (path: string) => Serving;
   /** Whether the metadata of an internal call show that another instance makes it. */
   readonly isInstance: ((metadata: Metadata) => boolean) | undefined;
@@ -117,7 +116,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #principal: Principal | undefined;
   #span: RequestSpan | undefined;
   #requestId: string | undefined;
-  /** Bytes of the sent messages. */
   #bytes = 0;
   #failure: PlantStoreError | undefined;
   /** The google.rpc.Code of the answer. Undefined while there is none. */
@@ -132,7 +130,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
   #timer: NodeJS.Timeout | undefined;
   #isAnswering = false;
-  /** To be called when the message is on its way. */
   #sent: (() => void) | undefined;
   #controller: AbortController | undefined;
 
@@ -215,7 +212,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     }
   }
 
-  /** The request is complete. */
   onReceiveHalfClose(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -245,7 +241,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#next.sendStatus(status);
   }
 
-  /** Its method has failed. */
   failed(thrown: unknown): void {
     this.#failure = toPlantStoreError(thrown);
     this.sendStatus(this.#options.statusOf(thrown, this.#id));
@@ -341,7 +336,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#isAnswering = true;
   }
 
-  /** The client has read a message of the stream. */
   #taken(sent: () => void): void {
     clearTimeout(this.#timer);
     this.#isAnswering = false;

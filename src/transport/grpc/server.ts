@@ -26,7 +26,7 @@ import { serverDefinitionOf } from './definition.ts';
 import { answerOf } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
 import { type Serving, serveCalls } from './served-call.ts';
-import { GrpcHealth } from './standard/health.ts';
+import { addHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
 
 /** Options of the gRPC server. */
@@ -49,17 +49,7 @@ export interface GrpcServerOptions extends ListenerTls {
 export type Registry = Pick<Server, 'addService'>;
 
 /** A gRPC server with health checks and reflection. */
-export interface GrpcServer {
-  /** Listens and resolves with the address, `host:port`. Port 0 takes any free port. Rejects when it cannot listen. */
-  listen(host: string, port: number): Promise<string>;
-
-  /**
-   * Stops the server. Health reports NOT_SERVING, no connection is accepted, clients get GOAWAY, and calls end. Streams
-   * that are still open after `milliseconds` end with UNAVAILABLE. A moment later all connections are closed, and it
-   * resolves.
-   */
-  drain(milliseconds: number): Promise<void>;
-}
+export type GrpcServer = ReturnType<typeof createGrpcServer>;
 
 /** Milliseconds for a last status to reach its caller. */
 const FAREWELL = 200;
@@ -72,7 +62,7 @@ const REFLECTION: Serving = {};
 setLogVerbosity(logVerbosity.NONE);
 
 /** Makes a server of these services that does not listen yet. */
-export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+export function createGrpcServer(options: GrpcServerOptions) {
   const { services, authenticate, isInstance, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
   const methods = new Set<string>();
@@ -104,16 +94,21 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const descs = services.map(({ desc }) => desc);
   for (const desc of descs) registry.addService(serverDefinitionOf(desc), uncalled(desc));
   const names = descs.map(({ typeName }) => typeName);
-  const health = new GrpcHealth(names, isReady);
-  health.addTo(registry);
+  const closeHealth = addHealth(registry, names, isReady);
   addReflection(registry, descs, limits.idleTimeout);
   options.addInternal?.(registry);
 
   return {
-    listen: (host, port) => listenWide(listener, host, port),
+    /** Listens and resolves with the address, `host:port`. Port 0 takes any free port. Rejects when it cannot listen. */
+    listen: (host: string, port: number) => listenWide(listener, host, port),
 
-    drain: async (milliseconds) => {
-      health.close();
+    /**
+     * Stops the server. Health reports NOT_SERVING, no connection is accepted, clients get GOAWAY, and calls end.
+     * Streams that are still open after `milliseconds` end with UNAVAILABLE. A moment later all connections are closed,
+     * and it resolves.
+     */
+    drain: async (milliseconds: number) => {
+      closeHealth();
       const ended = shutDown(server, listener, milliseconds, stop);
       endHandshakes();
       await ended;
@@ -143,7 +138,6 @@ function shutDown(server: Server, listener: Listener, milliseconds: number, stop
   });
 }
 
-/** How the methods of a service are served, by path. */
 const servedMethods = (
   service: Service,
   authenticate: Authenticator['authenticate'],

@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 export const handleOf = (socket: Socket) => (socket as unknown as { readonly _handle: Handle | null })._handle;
 
 interface Handle {
-  /** Whether the socket itself reads. */
   reading: boolean;
   readStop(): void;
   readStart(): void;

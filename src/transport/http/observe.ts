@@ -14,7 +14,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The google.rpc.Code of a Connect or gRPC-Web call. Null before there is a call, and for other requests. */
     rpcCode: number | null;
-    /** The error of the failed request. Null if it has not failed. */
     failure: PlantStoreError | null;
     span: RequestSpan | null;
   }

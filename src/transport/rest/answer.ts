@@ -49,7 +49,6 @@ function positionAnswer({ method, responseField }: HttpRule): (result: Fields, r
 /** Most bytes of a body kept as text, which up to about this size Node sends in one piece with the headers. */
 const ONE_WRITE = 16 * 1024;
 
-/** The rows of a long list, in batches. */
 type Rows = AsyncIterableIterator<readonly Fields[]>;
 
 /** A list in memory, in the form in which it is sent. */

@@ -11,10 +11,7 @@ type Call = ServerDuplexStream<object, object>;
 /** Most questions of a stream. A tool that reads everything asks about twenty; an answer has up to 30 KB. */
 const MAX_QUESTIONS = 64;
 
-/**
- * Adds grpc.reflection, v1 and v1alpha, for these services, the error details, and grpc.health.v1. Needs no token. A
- * stream on which nothing is asked for `timeout`, in seconds, ends.
- */
+/** Adds grpc.reflection, v1 and v1alpha, for all services. Needs no token. Streams idle for `timeout` seconds end. */
 export function addReflection(
   server: Pick<Server, 'addService'>,
   services: readonly DescService[],
