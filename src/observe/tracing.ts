@@ -19,7 +19,7 @@ import { RETURNED, type Submit } from '../log/commit/committer.ts';
 import type { Committed } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Logger } from './logger.ts';
-import type { EndedRequest, Protocol } from './request.ts';
+import type { EndedRequest } from './request.ts';
 
 /** Most milliseconds to send the last spans. */
 const FAREWELL = 3_000;
@@ -34,10 +34,7 @@ const SERVER_FAULTS = new Set([
   'DATA_LOSS',
 ]);
 
-interface StartedRequest {
-  readonly protocol: Protocol;
-  readonly method: string;
-  readonly route: string;
+interface StartedRequest extends Pick<EndedRequest, 'protocol' | 'method' | 'route'> {
   /** By lower-case name. `traceparent` and `tracestate` have the caller's context (W3C Trace Context). */
   readonly headers: Readonly<Record<string, unknown>>;
 }

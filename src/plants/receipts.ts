@@ -12,8 +12,7 @@ import { LEFT, type Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/event-proof.ts';
 
-/** What receipts are made of. */
-export interface ReceiptOptions {
+interface ReceiptOptions {
   readonly store: Store;
   readonly head: () => Promise<Head>;
   readonly tree: Tree;

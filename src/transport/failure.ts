@@ -16,7 +16,7 @@ import { nameOf, sampler } from '../observe/sparing.ts';
 const DOMAIN = 'plantstore';
 
 /** One detail of a google.rpc.Status. */
-export interface Detail<Desc extends DescMessage = DescMessage> {
+interface Detail<Desc extends DescMessage = DescMessage> {
   readonly desc: Desc;
   readonly value: MessageInitShape<Desc>;
 }
@@ -28,8 +28,7 @@ export interface RpcError {
   readonly details: readonly Detail[];
 }
 
-/** Where failures are logged. */
-export type FailureLog = Pick<Logger, 'error' | 'warn'>;
+type FailureLog = Pick<Logger, 'error' | 'warn'>;
 
 /** The first of a kind in a minute. */
 const sample = sampler(60_000, 1);
@@ -65,7 +64,7 @@ export function rpcErrorOf(thrown: unknown, log: FailureLog, requestId: string =
 }
 
 /** The details of an error beyond code and message: ErrorInfo, and BadRequest and RetryInfo where they help. */
-export function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
+function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
   const details: Detail[] = [detail(ErrorInfoSchema, { reason, domain: DOMAIN })];
   if (field !== undefined)
     details.push(detail(BadRequestSchema, { fieldViolations: [{ field, description: message, reason }] }));

@@ -21,7 +21,7 @@ export interface Subscriber {
 }
 
 /** A change of a plant with its position in the log. */
-export interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
+interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
   readonly event: PlantEvent;
 }
 

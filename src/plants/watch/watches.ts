@@ -210,8 +210,7 @@ export class Watch implements Subscriber {
 
 const added = (plant: PlantRow): Step => ({ type: 'added', plant, position: undefined });
 
-/** Bounds on open watches. */
-export interface WatchLimits {
+interface WatchLimits {
   readonly maxWatches: number;
   readonly maxOwnerWatches: number;
 }

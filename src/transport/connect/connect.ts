@@ -34,8 +34,7 @@ const permitted = promisify(takePermit);
 
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
 
-/** The services for Connect and gRPC-Web, and how to authenticate their callers. */
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticate;
   /** Milliseconds for streams to end once the app closes. The rest then end as UNAVAILABLE. */

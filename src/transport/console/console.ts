@@ -94,8 +94,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
   });
 }
 
-/** Who may read the instance's state, and its report. */
-export interface InstanceOptions {
+interface InstanceOptions {
   readonly authenticate: Authenticate;
   readonly scopes: ScopePolicy;
   readonly report: () => Promise<object>;

@@ -17,7 +17,7 @@ export const errorBody = (error: PlantStoreError): string =>
   JSON.stringify({ error: error.code, message: error.message });
 
 /** Response header of every failure: the stable reason of gRPC's ErrorInfo. */
-export const REASON_HEADER = 'plantstore-reason';
+const REASON_HEADER = 'plantstore-reason';
 
 /** Seconds for Retry-After of a 503 whose error does not name its own. */
 const RETRY_AFTER = 1;

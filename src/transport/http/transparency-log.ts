@@ -29,8 +29,7 @@ const NOBODY = '';
 
 const compress = promisify(gzip);
 
-/** What is served. */
-export interface TransparencyLog {
+interface TransparencyLog {
   readonly log: Pick<EventLog, 'status' | 'head'>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;

@@ -363,8 +363,7 @@ describe('a receipt', () => {
 describe('a whole log', () => {
   test('of any size is verified', async () => {
     for (const size of [0, 1, 255, 256, 257, 512, 600]) {
-      const { value, checked } = expectVerified(await wholeOutcome(log.source(size), emptyMemory()));
-      expect(value).toBe(size);
+      const { checked } = expectVerified(await wholeOutcome(log.source(size), emptyMemory()));
       expect(checked.join()).toContain(`the ${size} event`);
     }
   });
