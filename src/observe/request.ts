@@ -10,10 +10,7 @@ export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 /** The protocol of a request. */
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/**
- * Why a request is shed: it waited too long for the CPU (`cpu`), for a permit (`in_flight`), or for one of its owner's
- * permits (`owner`); or its connection was ended, because it held too much memory (`memory`).
- */
+/** Why a request is shed: a wait too long for the CPU, a permit, or one of its owner's; or too much memory. */
 export const SHED_REASONS = ['cpu', 'in_flight', 'owner', 'memory'] as const;
 
 /** Why a request was shed. */

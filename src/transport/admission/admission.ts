@@ -27,18 +27,10 @@ const SHARE = 4;
 const LEAST_WAIT = 10;
 
 /**
- * The way in, the same for every protocol: bytes wait for their turn; then the token is verified, the body read, and a
- * permit of the owner's share taken; then the service is called. Each step is bounded, all callers together and each of
- * them:
- *
- * - places: the connections to a port.
- * - `turns`: the CPU. A request is parsed only once it is its connection's turn.
- * - `memory`: what requests hold on their way.
- * - `permit`: the requests that the service works on, or whose answers are being sent.
- *
- * To wait costs nothing, and a client that awaits its answer sends nothing meanwhile; to refuse costs a good part of
- * what a small request costs, and a refused client tries again at once. So an overloaded instance lets requests wait,
- * and refuses those that have waited for `maxWait`.
+ * The way in, the same for every protocol (docs/architecture.md, "Overload"). It bounds, for all callers together and
+ * for each of them, the connections to a port (places), the CPU (`turns`), what requests hold on their way (`memory`),
+ * and those that the service works on or whose answers are being sent (`permit`). An overloaded instance lets requests
+ * wait, and refuses those that have waited for `maxWait`.
  */
 export class Admission {
   /** Milliseconds that a request may wait for its turn. */

@@ -41,10 +41,7 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
   return body;
 }
 
-/**
- * JSON.parse would lose digits, and 9007199254740993 would become the id of another plant. So an integer that a double
- * cannot hold becomes a string, which protobuf's JSON form also accepts for an int64.
- */
+/** An integer that a double cannot hold becomes a string, which protobuf's JSON form also accepts for an int64. */
 function inJson(body: Buffer, message: DescMessage): Buffer {
   const text = readJsonBody(body).withInexactNumbersQuoted();
   const json = JSON.parse(text);
