@@ -43,7 +43,6 @@ export class Admission {
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
   /** Connections to each port on which no request has begun: new clients are heard beside a flood of the other. */
   readonly fresh = { http: new Caller(''), grpc: new Caller('') } as const;
-  /** Connections on which no token was verified. */
   readonly unverified = new Caller('');
   /** Connections that ask for nothing but the health of the instance. */
   readonly probes = new Caller('');
@@ -68,7 +67,6 @@ export class Admission {
     this.#rate = rateLimit === undefined ? undefined : new RateLimit(rateLimit);
   }
 
-  /** Requests that hold a permit. */
   get inFlight(): number {
     return this.#permits.used;
   }

@@ -21,7 +21,6 @@ export class Budget {
   #caller: Caller | undefined;
   #least = { ofConnection: 0, ofCaller: 0 };
 
-  /** `ended` is called for each connection that is ended. */
   constructor(kind: Kind, limit: number, ended: (connection: Connection) => void) {
     this.#kind = kind;
     this.#limit = limit;
@@ -38,7 +37,6 @@ export class Budget {
     this.set(connection, amount);
   }
 
-  /** Removes a connection with all that it takes. */
   remove(connection: Connection): void {
     this.set(connection, 0);
     this.#connections.delete(connection);

@@ -5,7 +5,6 @@ const KINDS = ['memory', 'http', 'grpc'] as const;
 /** What connections take and budgets bound: bytes of memory for requests, and places at the port of each protocol. */
 export type Kind = (typeof KINDS)[number];
 
-/** So much of each kind. */
 type Takes = Record<Kind, number>;
 
 const nothing = (): Takes => ({ memory: 0, http: 0, grpc: 0 });

@@ -46,7 +46,6 @@ export interface ConsoleSettings {
   readonly ownerClaim: string;
   /** Scopes that are enforced in addition to the permanent ones. */
   readonly requiredScopes: readonly string[];
-  /** Whether /log is served. */
   readonly publicLog: boolean;
 }
 

@@ -149,7 +149,6 @@ class Handshake extends Connection {
   /** Its client's first record is there. */
   whole: () => void = () => {};
   begin: () => void = () => {};
-  /** It is a handshake no more. */
   over: () => void = () => {};
   readonly #socket: Socket;
   readonly #admission: Admission;
