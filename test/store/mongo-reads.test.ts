@@ -8,7 +8,7 @@ import { BSON } from '../../src/log/mongo/connection/client.ts';
 import { Primary } from '../../src/log/mongo/connection/primary.ts';
 import { Transactions } from '../../src/log/mongo/connection/transactions.ts';
 import { toEventDocument } from '../../src/log/mongo/documents.ts';
-import { ReadModel } from '../../src/log/mongo/read-model/read-model.ts';
+import { mongoReadModel } from '../../src/log/mongo/read-model/read-model.ts';
 import type { Selection, Store } from '../../src/log/store.ts';
 import { added, append } from '../support/events.ts';
 import { fill } from '../support/fill.ts';
@@ -25,7 +25,7 @@ const FIRST_READS: Record<string, (store: Store) => Promise<unknown>> = {
 /** Reads of one owner that are asked for at once. */
 const MANY = 64;
 
-const ROW_READS: Record<string, (readModel: ReadModel, owner: string) => Promise<unknown>> = {
+const ROW_READS: Record<string, (readModel: Pick<Store, 'list' | 'snapshot'>, owner: string) => Promise<unknown>> = {
   'of rows': (readModel, owner) => readModel.list(owner, undefined, 1_000),
   'of rows of a snapshot': async (readModel, owner) => {
     for await (const _ of (await readModel.snapshot()).list(owner, undefined));
@@ -42,7 +42,7 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     });
     const [db, clock] = [client.db(), new CausalClock(client)];
     const primary = new Primary(client, false, async () => {});
-    const readModel = new ReadModel(db, clock, primary, new Transactions(client, db, clock));
+    const readModel = mongoReadModel(db, clock, primary, new Transactions(client, db, clock));
     const owners = [...Array.from({ length: MANY }, () => 'alice'), 'bob'];
     await Promise.all(owners.map((owner) => ROW_READS[name]!(readModel, owner)));
     expect(sent).toHaveLength(owners.length);
@@ -60,7 +60,7 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
       if (commandName === 'aggregate') turns = 0;
     });
     const [db, clock] = [client.db(), new CausalClock(client)];
-    const readModel = new ReadModel(
+    const readModel = mongoReadModel(
       db,
       clock,
       new Primary(client, false, async () => {}),

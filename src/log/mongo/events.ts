@@ -1,4 +1,4 @@
-import { type Collection, type Db, type Document, type Filter, Long } from 'mongodb';
+import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import { batches, searched, slices } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
@@ -34,70 +34,36 @@ const BATCH = 260;
 const NAMED_LIMIT = 16;
 
 /** The log. What is read is majority-committed and no older than the clock. */
-export class Events {
-  readonly #db: Db;
-  readonly #events: Collection<EventDocument>;
-  readonly #clock: CausalClock;
-  readonly #primary: Primary;
+export function mongoEvents(
+  db: Db,
+  clock: CausalClock,
+  primary: Primary,
+): Pick<Store, 'head' | 'append' | 'read' | 'findByIdempotencyKeys'> {
+  const head = () => primary.read(() => knownHead(db, clock));
 
-  constructor(db: Db, clock: CausalClock, primary: Primary) {
-    this.#db = db;
-    this.#events = collectionsOf(db).events;
-    this.#clock = clock;
-    this.#primary = primary;
-  }
-
-  readonly head: Store['head'] = () => this.#primary.read(() => this.#known());
-
-  readonly append: Store['append'] = (events) => appendEvents(this.#db, this.#clock, events);
-
-  /**
-   * The log's end as far as the primary knows. Every list waits for it. So it is a plain command without a cursor of
-   * the driver, which would cost the service a third more.
-   */
-  #known(): Promise<Head> {
-    return retried(() =>
-      this.#clock.run(async (session) => {
-        const { cursor } = await this.#db.command(
-          {
-            find: this.#events.collectionName,
-            // Excludes documents whose position is not a number.
-            filter: { _id: { $gt: Long.MIN_VALUE } },
-            sort: { _id: -1 },
-            projection: { event: 1, hash: 1 },
-            limit: 1,
-            singleBatch: true,
-            readConcern: { level: 'majority' },
-            maxTimeMS: COMMAND_LIMIT,
-          },
-          { session, ...BSON },
-        );
-        const [last] = cursor.firstBatch as EventDocument[];
-        return last === undefined ? EMPTY_HEAD : toHead(last);
-      }),
-    );
-  }
-
-  readonly read: Store['read'] = (after, { to, owner, id, erasures, checksKeys } = {}) => {
+  const read: Store['read'] = (after, { to, owner, id, erasures, checksKeys = false } = {}) => {
     const about: Filter<EventDocument> = {
       ...(owner !== undefined && (erasures ? { $or: [{ owner }, ERASURE] } : { owner })),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
-    if (owner !== undefined || id !== undefined)
-      return searched(this, after, to, SEARCHED, (from, end) => this.#batches(from, end, about));
-    return this.#batches(after, to, about, checksKeys === true);
+    const found = (from: number, end: number | undefined) =>
+      batches<LoggedEvent>(async (last, limit) => {
+        const rows = await find(db, clock, { after: last?.position ?? from, to: end, about, limit, checksKeys });
+        return { rows, whole: rows.length < limit };
+      }, BATCH);
+    return owner === undefined && id === undefined ? found(after, to) : searched({ head }, after, to, SEARCHED, found);
   };
 
-  readonly findByIdempotencyKeys: Store['findByIdempotencyKeys'] = async (keys) => {
+  const findByIdempotencyKeys: Store['findByIdempotencyKeys'] = async (keys) => {
     const asked = [...slices(keys, NAMED_LIMIT)].map((some) => ({
       owner: { $in: some.map(({ owner }) => owner) },
       idempotencyKey: { $in: some.map(({ idempotencyKey }) => idempotencyKey) },
     }));
     // Those who are being erased too, as of the same instant: their earlier events may still have their contents.
     const erased = { 'erases.owner': { $in: [...new Set(keys.map(({ owner }) => owner))] } };
-    const found = await this.#clock.run((session) =>
-      this.#events
-        .aggregate<{ last: EventDocument }>(
+    const found = await clock.run((session) =>
+      collectionsOf(db)
+        .events.aggregate<{ last: EventDocument }>(
           [
             { $match: { $or: [...asked, erased] } },
             { $group: { _id: { owner: '$owner', key: '$idempotencyKey', erases: '$erases.owner' }, last: LAST } },
@@ -116,49 +82,68 @@ export class Events {
     return keys.map((key) => byKey.get(idempotencyString(key)));
   };
 
-  #batches(
-    after: number,
-    to: number | undefined,
-    about: Filter<EventDocument>,
-    checksKeys = false,
-  ): AsyncGenerator<LoggedEvent[]> {
-    return batches(async (last, limit) => {
-      const rows = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
-      return { rows, whole: rows.length < limit };
-    }, BATCH);
-  }
+  return { head, append: (events) => appendEvents(db, clock, events), read, findByIdempotencyKeys };
+}
 
-  /**
-   * The first matching events after a position. A plain command, whose reply is decoded as a whole: the driver's cursor
-   * decodes documents one by one and costs half as much again.
-   */
-  async #find(
-    after: number,
-    to: number | undefined,
-    about: Filter<EventDocument>,
-    limit: number,
-    checksKeys: boolean,
-  ): Promise<LoggedEvent[]> {
-    const find = {
-      find: this.#events.collectionName,
-      filter: { _id: between(after, to), ...about },
-      ...(!checksKeys && { projection: WITHOUT_KEYS }),
-      sort: { _id: 1 },
-      limit,
-      // One more than there can be, so that the server closes the cursor with the first reply.
-      batchSize: limit + 1,
-      readConcern: { level: 'majority' },
-      maxTimeMS: COMMAND_LIMIT,
-    };
-    const { cursor } = await retried(() => this.#clock.run((session) => this.#db.command(find, { session, ...BSON })));
-    const found = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
-    if (cursor.id.isZero()) return found;
-    // A reply holds at most 16 MiB.
-    await this.#clock.run((session) =>
-      this.#db.command({ killCursors: this.#events.collectionName, cursors: [cursor.id] }, { session }),
-    );
-    return found.concat(await this.#find(found.at(-1)!.position, to, about, limit - found.length, checksKeys));
-  }
+/**
+ * The log's end as far as the primary knows. Every list waits for it. So it is a plain command without a cursor of
+ * the driver, which would cost the service a third more.
+ */
+const knownHead = (db: Db, clock: CausalClock): Promise<Head> =>
+  retried(() =>
+    clock.run(async (session) => {
+      const { cursor } = await db.command(
+        {
+          find: 'events',
+          // Excludes documents whose position is not a number.
+          filter: { _id: { $gt: Long.MIN_VALUE } },
+          sort: { _id: -1 },
+          projection: { event: 1, hash: 1 },
+          limit: 1,
+          singleBatch: true,
+          readConcern: { level: 'majority' },
+          maxTimeMS: COMMAND_LIMIT,
+        },
+        { session, ...BSON },
+      );
+      const [last] = cursor.firstBatch as EventDocument[];
+      return last === undefined ? EMPTY_HEAD : toHead(last);
+    }),
+  );
+
+/** What one read asks for: of the events between two positions, the first that match. */
+interface Query {
+  readonly after: number;
+  readonly to: number | undefined;
+  readonly about: Filter<EventDocument>;
+  readonly limit: number;
+  readonly checksKeys: boolean;
+}
+
+/**
+ * The events of a query. A plain command, whose reply is decoded as a whole: the driver's cursor decodes documents one by
+ * one and costs half as much again.
+ */
+async function find(db: Db, clock: CausalClock, query: Query): Promise<LoggedEvent[]> {
+  const { after, to, about, limit, checksKeys } = query;
+  const command = {
+    find: 'events',
+    filter: { _id: between(after, to), ...about },
+    ...(!checksKeys && { projection: WITHOUT_KEYS }),
+    sort: { _id: 1 },
+    limit,
+    // One more than there can be, so that the server closes the cursor with the first reply.
+    batchSize: limit + 1,
+    readConcern: { level: 'majority' },
+    maxTimeMS: COMMAND_LIMIT,
+  };
+  const { cursor } = await retried(() => clock.run((session) => db.command(command, { session, ...BSON })));
+  const found = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
+  if (cursor.id.isZero()) return found;
+  // A reply holds at most 16 MiB.
+  await clock.run((session) => db.command({ killCursors: 'events', cursors: [cursor.id] }, { session }));
+  const rest = { ...query, after: found.at(-1)!.position, limit: limit - found.length };
+  return found.concat(await find(db, clock, rest));
 }
 
 /** Selects OwnerErased events: no others have a content and no owner. */
@@ -193,7 +178,7 @@ interface Inserted extends Document {
  * stopped the insert. The driver rejects any response, success or duplicate, for which the server saw no majority in
  * time. So both the counted events and the event in the way are durable.
  */
-export async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
+async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
   let appended = 0;
   for (const slice of slices(events, INSERT_LIMIT)) {
     const insert = {

@@ -17,35 +17,28 @@ const PROJECTOR = 'projector';
  * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A holder
  * that dies or freezes leaves its transaction open, and the next holder ends that transaction first.
  */
-export class Leases {
-  readonly #leases: Collections['leases'];
-  readonly #clock: CausalClock;
-  readonly #transactions: Transactions;
+export function mongoLeases({ leases }: Collections, clock: CausalClock, transactions: Transactions) {
+  const projection = { holder: 1, session: 1, contact: 1, until: 1, over: OVER };
+  const read = (name: string) =>
+    clock.run((session) => leases.findOne<LeaseDocument & { over: boolean }>({ _id: name }, { session, projection }));
 
-  constructor({ leases }: Collections, clock: CausalClock, transactions: Transactions) {
-    this.#leases = leases;
-    this.#clock = clock;
-    this.#transactions = transactions;
-  }
-
-  readonly lease: Store['lease'] = async (name, holder, milliseconds, contact) => {
-    const lease = await this.#read(name);
-    if (lease !== undefined && lease.holder !== holder) {
-      if (!lease.over) return false;
+  const lease: Store['lease'] = async (name, holder, milliseconds, contact) => {
+    const known = await read(name);
+    if (known !== null && known.holder !== holder) {
+      if (!known.over) return false;
       // Before the lease is taken: if this instance dies in between, the next one repeats it.
-      if (name === PROJECTOR) await this.#transactions.succeed(lease.session);
+      if (name === PROJECTOR) await transactions.succeed(known.session);
     }
     const until = { $add: ['$$NOW', milliseconds] };
     const about = {
-      ...(name === PROJECTOR && { session: this.#transactions.sessionId }),
+      ...(name === PROJECTOR && { session: transactions.sessionId }),
       ...(contact !== undefined && { contact: { $literal: contact } }),
     };
     const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];
-    const unchanged =
-      lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };
+    const unchanged = known === null ? { holder: { $exists: false } } : { holder: known.holder, until: known.until };
     try {
       const update = await withCallLimit(
-        this.#leases.updateOne({ _id: name, ...unchanged }, set, { upsert: lease === undefined }),
+        leases.updateOne({ _id: name, ...unchanged }, set, { upsert: known === null }),
       );
       return update.matchedCount + update.upsertedCount === 1;
     } catch (error) {
@@ -55,18 +48,10 @@ export class Leases {
     }
   };
 
-  readonly leaseholder: Store['leaseholder'] = async (name) => {
-    const lease = await this.#read(name);
-    return lease?.contact === undefined || lease.over ? undefined : { holder: lease.holder, ...lease.contact };
+  const leaseholder: Store['leaseholder'] = async (name) => {
+    const known = await read(name);
+    return known?.contact === undefined || known.over ? undefined : { holder: known.holder, ...known.contact };
   };
 
-  async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {
-    const lease = await this.#clock.run((session) =>
-      this.#leases.findOne<LeaseDocument & { over: boolean }>(
-        { _id: name },
-        { session, projection: { holder: 1, session: 1, contact: 1, until: 1, over: OVER } },
-      ),
-    );
-    return lease ?? undefined;
-  }
+  return { lease, leaseholder };
 }

@@ -8,16 +8,15 @@ import { CODE, explain, hasCode } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
-import { MongoErasures } from './erasures.ts';
-import { Events } from './events.ts';
+import { mongoErasures } from './erasures.ts';
+import { mongoEvents } from './events.ts';
 import { faultIn } from './fault.ts';
-import { Leases } from './leases.ts';
-import { ReadModel } from './read-model/read-model.ts';
+import { mongoLeases } from './leases.ts';
+import { mongoReadModel } from './read-model/read-model.ts';
 import { checkSchema } from './schema.ts';
 
 /**
- * The log and the read model in a MongoDB replica set: the methods of its parts, which are what the parts have public.
- * Takes ownership of a connected client. `db` must have what createSchema creates.
+ * The log and the read model in a MongoDB replica set: the methods of its parts. Takes ownership of a connected client. `db` must have what createSchema creates.
  */
 function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Primary): Store {
   const collections = collectionsOf(db);
@@ -28,10 +27,10 @@ function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Pr
     advanceLimit: 2_000,
     logId: () => logIdIn(collections, clock),
     ownerKey: (renew) => ownerKeyIn(collections, clock, renew),
-    ...new Events(db, clock, primary),
-    ...new ReadModel(db, clock, primary, transactions),
-    ...new Leases(collections, clock, transactions),
-    ...new MongoErasures(collections, clock),
+    ...mongoEvents(db, clock, primary),
+    ...mongoReadModel(db, clock, primary, transactions),
+    ...mongoLeases(collections, clock, transactions),
+    ...mongoErasures(collections, clock),
     fault: () => faultIn(db, clock),
     async close() {
       if (isClosed) return;

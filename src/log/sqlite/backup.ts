@@ -4,9 +4,8 @@ import { dirname } from 'node:path';
 import type { Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery, refuseForeignWal } from './connection.ts';
 import { aboutFile, isDamage, naming } from './damage.ts';
-import { headIn } from './events.ts';
+import { headIn, SELECT_HEAD } from './events.ts';
 import { checkSchema } from './schema.ts';
-import { SELECT_HEAD } from './statements.ts';
 import { DATABASE_FILE } from './store.ts';
 
 /**

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Store } from '../store.ts';
 import { transaction } from './connection.ts';
 import { rewrite } from './rewrite.ts';
 import { KEYS, PLANTS } from './schema.ts';
@@ -28,60 +29,51 @@ const END = `UPDATE events
  * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it nevertheless;
  * these are written anew, once for all erasures that are under way. Events are appended in order, and lose their contents
  * where they stand. Then the write-ahead log is truncated.
+ *
+ * `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs.
  */
-export class SqliteErasures {
-  readonly #db: DatabaseSync;
-  readonly #projecting: DatabaseSync;
-  readonly #writeAheadLog: WriteAheadLog;
+export function sqliteErasures(db: DatabaseSync, projecting: DatabaseSync, writeAheadLog: WriteAheadLog) {
+  const isCleared = (position: number) =>
+    db.prepare('SELECT erases_cleared AS found FROM events WHERE position = ?').get(position)?.found === 1;
 
-  /** `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs. */
-  constructor(db: DatabaseSync, projecting: DatabaseSync, writeAheadLog: WriteAheadLog) {
-    this.#db = db;
-    this.#projecting = projecting;
-    this.#writeAheadLog = writeAheadLog;
-  }
-
-  /** See Store.eraseContents. */
-  async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
-    const [removeKeys, remove] = [this.#projecting.prepare(REMOVE_KEYS), this.#projecting.prepare(REMOVE)];
-    let taken = 0;
-    for (let after = 0; after < by - 1; after += STEP) {
-      const range = { after, to: Math.min(after + STEP, by - 1), owner };
-      taken += transaction(this.#projecting, () => {
-        removeKeys.run(range);
-        return Number(remove.run({ ...range, by }).changes);
-      });
-      yield taken;
-    }
-  }
-
-  /** See Store.clearErased. What is left over is rewritten once. */
-  async *clear(positions: readonly number[]): AsyncGenerator<void> {
-    const toClear = positions.filter((position) => !this.#isCleared(position));
-    if (toClear.length === 0) return;
-    for (const table of REARRANGED) yield* rewrite(this.#projecting, table);
-    this.#change(CLEARED, toClear);
-  }
-
-  #isCleared(position: number): boolean {
-    return this.#db.prepare('SELECT erases_cleared AS found FROM events WHERE position = ?').get(position)?.found === 1;
-  }
-
-  #change(statement: string, positions: readonly number[]): void {
-    const change = this.#db.prepare(statement);
-    transaction(this.#db, () => {
-      for (const position of positions) change.run(position);
-      this.#writeAheadLog.outdate();
+  function change(statement: string, positions: readonly number[]): void {
+    const prepared = db.prepare(statement);
+    transaction(db, () => {
+      for (const position of positions) prepared.run(position);
+      writeAheadLog.outdate();
     });
   }
 
-  /** See Store.erasurePublished. */
-  async published(position: number, isPublished: boolean): Promise<void> {
-    this.#db.prepare(PUBLISHED).run(Number(isPublished), position);
-  }
+  return {
+    async *eraseContents(owner, by) {
+      const [removeKeys, remove] = [projecting.prepare(REMOVE_KEYS), projecting.prepare(REMOVE)];
+      let taken = 0;
+      for (let after = 0; after < by - 1; after += STEP) {
+        const range = { after, to: Math.min(after + STEP, by - 1), owner };
+        taken += transaction(projecting, () => {
+          removeKeys.run(range);
+          return Number(remove.run({ ...range, by }).changes);
+        });
+        yield taken;
+      }
+    },
 
-  /** See Store.endErasures. */
-  async end(positions: readonly number[], mustBePublished: boolean): Promise<void> {
-    this.#change(mustBePublished ? `${END} AND erases_published = 1` : END, positions);
-  }
+    /** What is left over is rewritten once. */
+    async *clearErased(positions) {
+      const toClear = positions.filter((position) => !isCleared(position));
+      if (toClear.length === 0) return;
+      for (const table of REARRANGED) yield* rewrite(projecting, table);
+      change(CLEARED, toClear);
+    },
+
+    async erasurePublished(position, isPublished) {
+      db.prepare(PUBLISHED).run(Number(isPublished), position);
+    },
+
+    async endErasures(positions, mustBePublished) {
+      change(mustBePublished ? `${END} AND erases_published = 1` : END, positions);
+    },
+
+    async mayErase() {},
+  } satisfies Partial<Store>;
 }

@@ -1,9 +1,19 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import { BrokenChainError } from '../event/chain.ts';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { searched } from '../batches.ts';
+import { BrokenChainError, verifyNext } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import { EMPTY_HEAD, type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
+import type { Store, Unfinished } from '../store.ts';
 import { sizeOf } from '../tail/tail.ts';
-import type { Table } from './batches.ts';
+import { type Table, tableBatches } from './batches.ts';
+import { prepareQuery, written } from './connection.ts';
+import { eachKey, type ReadQueue } from './read-queue.ts';
+
+/** Above every position. */
+const MAX_POSITION = Number.MAX_SAFE_INTEGER;
+
+/** Positions searched at once: a few milliseconds of the event loop. */
+const SEARCHED = 2_000;
 
 /** Columns of `events` that are the event. */
 export const EVENT_COLUMNS =
@@ -15,6 +25,112 @@ const EVENT_WIDTH = 9;
 /** Columns by which events are found; see EventKeys. */
 export const KEY_COLUMNS = 'owner, plant_id, idempotency_key';
 
+/** The last event: position, hash, bytes. */
+export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY position DESC LIMIT 1';
+
+/** Appends one event, by its `valuesOf`. */
+const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS})
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Writes where the event of an idempotency key is: owner, key, position. */
+const INSERT_KEY = 'INSERT INTO idempotency_keys VALUES (?, ?, ?)';
+
+/** KEY_COLUMNS. An idempotency key by which the event is not found has a value that no key has. */
+const KEYS_IN_USE = `owner, plant_id, iif(idempotency_key IS NULL OR EXISTS (SELECT 1 FROM idempotency_keys AS found
+  WHERE (found.owner, found.idempotency_key, found.position) = (events.owner, events.idempotency_key, events.position)),
+  idempotency_key, x'')`;
+
+/** The queries of a connection. */
+const prepareQueries = (db: DatabaseSync) => ({
+  head: prepareQuery(db, SELECT_HEAD),
+  read: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+  ),
+  readWithKeys: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS}, ${KEYS_IN_USE} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+  ),
+  search: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
+     AND (owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) OR ? AND owner IS NULL AND content IS NOT NULL)
+     ORDER BY position LIMIT ?`,
+  ),
+  named: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM idempotency_keys AS named CROSS JOIN events USING (owner, idempotency_key, position)
+     WHERE named.owner = ?1 AND named.idempotency_key = ?2
+     AND position > ifnull((SELECT max(position) FROM events WHERE erases_owner = ?1), 0) ORDER BY position DESC LIMIT 1`,
+  ),
+  // With the plus, SQLite uses the index of these events; for the order of the positions alone, it would read all events.
+  unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY +position`),
+});
+
+/** The log in a database. `lookUps`: the queue of reads by key. `checkFile`: throws when the file is no longer the log's. */
+export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQueue, checkFile: () => void) {
+  const queries = prepareQueries(db);
+  /** Prepared by the first append: a read-only connection cannot. */
+  let insert: { readonly event: StatementSync; readonly key: StatementSync } | undefined;
+
+  function write(event: LoggedEvent): void {
+    insert ??= { event: db.prepare(INSERT_EVENT), key: db.prepare(INSERT_KEY) };
+    insert.event.run(...valuesOf(event));
+    const { owner, idempotencyKey } = keysOf(event);
+    if (idempotencyKey !== undefined) insert.key.run(owner!, idempotencyKey, event.position);
+  }
+
+  const head = async () => {
+    checkFile();
+    return headIn(queries.head);
+  };
+
+  return {
+    head,
+
+    read(after, { to = MAX_POSITION, owner, id, erasures = false, checksKeys = false } = {}) {
+      if (owner !== undefined || id !== undefined)
+        return searched({ head }, after, to, SEARCHED, (from, end) => {
+          const found = eventsIn((last, limit) =>
+            eventsOf(queries.search, last, end, owner ?? null, id ?? null, Number(erasures), limit),
+          );
+          return tableBatches(reads, owner, found, from);
+        });
+      const rows = (position: number, limit: number) =>
+        checksKeys
+          ? eventsWithKeysOf(queries.readWithKeys, position, to, limit)
+          : eventsOf(queries.read, position, to, limit);
+      return tableBatches(reads, undefined, eventsIn(rows), after);
+    },
+
+    /**
+     * Appends all events or none. After most errors the outcome is unknown: if a commit fails during its sync, the
+     * recovery after a crash may still find it, unless a later append replaced it.
+     */
+    async append(events) {
+      return written(db, () => {
+        const last = headIn(queries.head);
+        if (last.position >= events[0]!.position) return 0;
+        // Under the write lock, the log cannot change after this check.
+        verifyNext(last, events[0]!);
+        events.forEach((event, index) => {
+          if (event.position !== last.position + index + 1)
+            throw new RangeError(`position ${event.position} does not follow ${last.position + index}`);
+          write(event);
+        });
+        return events.length;
+      });
+    },
+
+    findByIdempotencyKeys: (keys) =>
+      eachKey(lookUps, keys, ({ owner, idempotencyKey }) => eventsOf(queries.named, owner, idempotencyKey)[0]),
+
+    async unfinished() {
+      return eventsOf(queries.unfinished) as Unfinished[];
+    },
+  } satisfies Partial<Store>;
+}
+
 /** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
 type Value = bigint | number | string | Uint8Array | null;
 
@@ -23,14 +139,14 @@ export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): Logg
   (query.all(...values) as unknown as Value[][]).map(eventOf);
 
 /** The same of a query over EVENT_COLUMNS and KEY_COLUMNS, which are compared with the events. */
-export const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
+const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map((row) => {
     const [owner, plantId, idempotencyKey] = row.slice(EVENT_WIDTH).map((value) => value ?? undefined);
     return withKeys(eventOf(row), { owner, plantId, idempotencyKey });
   });
 
 /** The events that a query reads, after a position and at most so many. */
-export const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent, number> => ({
+const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent, number> => ({
   rows,
   keyOf: ({ position }) => position,
   bytesOf: (events) => events.reduce((bytes, event) => bytes + sizeOf(event), 0),

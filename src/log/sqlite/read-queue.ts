@@ -67,3 +67,20 @@ export class ReadQueue {
     return now < this.#end;
   }
 }
+
+/** Keys that are looked up at once: a millisecond, with the longest texts. */
+const KEYS = 16;
+
+/** What is found for each key, a few keys at a time. Each call is a lane: one of few keys waits for few of the rest. */
+export async function eachKey<Key, Found>(
+  queue: ReadQueue,
+  keys: readonly Key[],
+  find: (key: Key) => Found,
+): Promise<Found[]> {
+  const found: Found[] = [];
+  for (let from = 0; from < keys.length; from += KEYS)
+    await queue.do(keys, () => {
+      for (const key of keys.slice(from, from + KEYS)) found.push(find(key));
+    });
+  return found;
+}

@@ -11,7 +11,7 @@ import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges, hasRows, moveCheckpoint, removeRows } from './changes.ts';
 import { FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
-import { MongoSnapshot } from './snapshot.ts';
+import { mongoSnapshot } from './snapshot.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
 const MOST_ROWS = 1_001;
@@ -27,122 +27,111 @@ const WAITING = 1_024;
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 
 /** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
-export class ReadModel {
-  readonly #db: Db;
-  readonly #collections: Collections;
-  readonly #clock: CausalClock;
-  readonly #primary: Primary;
-  readonly #transactions: Transactions;
-  readonly #reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
+export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, transactions: Transactions) {
+  const collections = collectionsOf(db);
+  const { checkpoints, plants, tree } = collections;
+  const reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
 
-  constructor(db: Db, clock: CausalClock, primary: Primary, transactions: Transactions) {
-    this.#db = db;
-    this.#collections = collectionsOf(db);
-    this.#clock = clock;
-    this.#primary = primary;
-    this.#transactions = transactions;
-  }
+  const checkpointNow = async () =>
+    present(await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT })));
 
-  readonly checkpoint: Store['checkpoint'] = async () => Number((await this.#checkpoint()).position);
+  return {
+    async checkpoint() {
+      return Number((await checkpointNow()).position);
+    },
 
-  readonly generation: Store['generation'] = () =>
-    this.#primary.read(async () => Number((await this.#checkpoint()).generation));
+    generation: () => primary.read(async () => Number((await checkpointNow()).generation)),
 
-  async #checkpoint(): Promise<CheckpointDocument> {
-    const { checkpoints } = this.#collections;
-    return present(
-      await this.#clock.run((session) => checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT })),
-    );
-  }
+    /**
+     * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
+     * committer reads the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So
+     * all reads at once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
+     */
+    async get(keys) {
+      const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
+      const { found, ...standing } = await readRows<PlantDocument>(plants, clock, stages, keys.length);
+      const rows = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
+      return { rows: keys.map(({ owner, id }) => rows.get(keyString(owner, id))), ...standing };
+    },
 
-  /**
-   * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
-   * committer reads the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So
-   * all reads at once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
-   */
-  readonly get: Store['get'] = async (keys) => {
-    const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
-    const { found, ...standing } = await this.#read<PlantDocument>(stages, keys.length);
-    const plants = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
-    return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
-  };
+    async list(owner, after, limit) {
+      const most = Math.min(limit, MOST_ROWS);
+      using _permit = await reads.acquire(owner);
+      const stages = firstRowsStages(ownedBy(owner, after), most);
+      const { found, ...standing } = await readRows<FoundRows>(plants, clock, stages, 1);
+      const { rows, whole } = await pageOf(found[0], most);
+      return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
+    },
 
-  readonly list: Store['list'] = async (owner, after, limit) => {
-    const most = Math.min(limit, MOST_ROWS);
-    using _permit = await this.#reads.acquire(owner);
-    const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
-    const { rows, whole } = await pageOf(found[0], most);
-    return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
-  };
+    /** A snapshot holds up nothing. */
+    async mayRead() {},
 
-  /**
-   * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
-   * rows are exactly those of the checkpoint. The stages give at most `limit` documents.
-   */
-  async #read<Found extends Document>(
-    stages: Document[],
-    limit: number,
-  ): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
-    const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
-    const found = await this.#clock.run((session) =>
-      this.#collections.plants
-        .aggregate<Found | CheckpointDocument>(pipeline, {
-          session,
-          ...FOUND_ROWS,
-          readConcern: { level: 'snapshot' },
-          batchSize: limit + 2,
-          maxTimeMS: COMMAND_LIMIT,
-        })
-        .toArray(),
-    );
-    // Without a checkpoint this is something else that was found.
-    const checkpoint = present(found.pop() as CheckpointDocument | undefined);
-    return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
-  }
+    async snapshot() {
+      const find = {
+        find: 'checkpoints',
+        filter: CHECKPOINT,
+        readConcern: { level: 'snapshot' },
+        maxTimeMS: COMMAND_LIMIT,
+      };
+      const { cursor } = await clock.run((session) => db.command(find, { session }));
+      const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
+      return mongoSnapshot(db, checkpoint && standingOf(checkpoint), cursor.atClusterTime, reads);
+    },
 
-  /** A snapshot holds up nothing. */
-  readonly mayRead: Store['mayRead'] = async () => {};
+    /** Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict. */
+    advance: (from, to, changes, nodes) =>
+      transactions.run(async (session) => {
+        if (await hasRows(collections, session, changes.erased)) return false;
+        if (!(await moveCheckpoint(collections, session, from, to))) return false;
+        await applyChanges(collections, session, changes, nodes);
+        return true;
+      }),
 
-  readonly snapshot: Store['snapshot'] = async () => {
-    const find = {
-      find: 'checkpoints',
-      filter: CHECKPOINT,
-      readConcern: { level: 'snapshot' },
-      maxTimeMS: COMMAND_LIMIT,
-    };
-    const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
-    const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
-    const standing = checkpoint && standingOf(checkpoint);
-    return new MongoSnapshot(this.#db, standing, cursor.atClusterTime, this.#reads);
-  };
+    removeRows: (owner, checkpoint) =>
+      transactions.run((session) => removeRows(collections, session, owner, checkpoint)),
 
-  /** Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict. */
-  readonly advance: Store['advance'] = (from, to, changes, nodes) =>
-    this.#transactions.run(async (session) => {
-      if (await hasRows(this.#collections, session, changes.erased)) return false;
-      if (!(await moveCheckpoint(this.#collections, session, from, to))) return false;
-      await applyChanges(this.#collections, session, changes, nodes);
-      return true;
-    });
+    async nodes(start, end) {
+      const range = { $gte: Long.fromNumber(start), $lt: Long.fromNumber(end) };
+      const found = await clock.run((session) =>
+        tree
+          .find({ _id: range }, { session, maxTimeMS: COMMAND_LIMIT })
+          .sort({ _id: 1 })
+          .batchSize(end - start + 1)
+          .toArray(),
+      );
+      const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
+      return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
+    },
 
-  readonly removeRows: Store['removeRows'] = (owner, checkpoint) =>
-    this.#transactions.run((session) => removeRows(this.#collections, session, owner, checkpoint));
+    nodeCount: () => clock.run((session) => tree.countDocuments({}, { session, maxTimeMS: COMMAND_LIMIT })),
+  } satisfies Partial<Store>;
+}
 
-  readonly nodes: Store['nodes'] = async (start, end) => {
-    const range = { $gte: Long.fromNumber(start), $lt: Long.fromNumber(end) };
-    const found = await this.#clock.run((session) =>
-      this.#collections.tree
-        .find({ _id: range }, { session, maxTimeMS: COMMAND_LIMIT })
-        .sort({ _id: 1 })
-        .batchSize(end - start + 1)
-        .toArray(),
-    );
-    const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
-    return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
-  };
-
-  readonly nodeCount: Store['nodeCount'] = () =>
-    this.#clock.run((session) => this.#collections.tree.countDocuments({}, { session, maxTimeMS: COMMAND_LIMIT }));
+/**
+ * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
+ * rows are exactly those of the checkpoint. The stages give at most `limit` documents.
+ */
+async function readRows<Found extends Document>(
+  plants: Collections['plants'],
+  clock: CausalClock,
+  stages: Document[],
+  limit: number,
+): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
+  const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
+  const found = await clock.run((session) =>
+    plants
+      .aggregate<Found | CheckpointDocument>(pipeline, {
+        session,
+        ...FOUND_ROWS,
+        readConcern: { level: 'snapshot' },
+        batchSize: limit + 2,
+        maxTimeMS: COMMAND_LIMIT,
+      })
+      .toArray(),
+  );
+  // Without a checkpoint this is something else that was found.
+  const checkpoint = present(found.pop() as CheckpointDocument | undefined);
+  return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
 }
 
 /** A document of another type than a checkpoint is what was found where there is none. */

@@ -7,13 +7,19 @@ import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 
 /** Columns of a table of plants with the fields of a plant. */
-export const FIELD_COLUMNS = PLANT_FIELDS.map(({ name }) => name).join(', ');
+const FIELD_COLUMNS = PLANT_FIELDS.map(({ name }) => name).join(', ');
 
 /** A parameter for each of FIELD_COLUMNS. */
 export const FIELD_PARAMETERS = PLANT_FIELDS.map(() => '?').join(', ');
 
 /** Columns of a table of plants that form a PlantRow. */
 export const PLANT_COLUMNS = `id, ${FIELD_COLUMNS}`;
+
+/** An owner's plant: FIELD_COLUMNS. */
+export const SELECT_PLANT = `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`;
+
+/** An owner's first plants above an id. */
+export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
 /**
  * An owner's rows of a query over PLANT_COLUMNS, with the owner, the lower bound of the ids (undefined: all) and the

@@ -1,75 +1,63 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import {
-  lostCheckpoint,
-  type OwnedRow,
-  type PlantRow,
-  type Rows,
-  type Snapshot,
-  SnapshotEndedError,
-} from '../../store.ts';
+import { lostCheckpoint, type Rows, type Snapshot, SnapshotEndedError } from '../../store.ts';
 import { tableBatches } from '../batches.ts';
 import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
-import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
-import { allPlants, plantsIn } from './rows.ts';
+import { PLANTS_CHECKPOINT } from '../schema.ts';
+import { allPlants, plantsIn, SELECT_PLANTS } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
 
-/** The read model at one instant: a read transaction on its own connection. */
-export class SqliteSnapshot implements Snapshot {
-  readonly position: number | undefined;
-  readonly upTo: number;
-  readonly #db: DatabaseSync;
-  readonly #reads: ReadQueue;
-  readonly #plants: StatementSync;
-  readonly #onClose: (closed: SqliteSnapshot) => void;
-  #isEnded = false;
+/** The checkpoint of the read model, `upTo`, and the generation; see Rows. */
+export const SELECT_CHECKPOINT = `SELECT position, max(position, ifnull(up_to, 0)), generation FROM checkpoints
+  WHERE name = ${PLANTS_CHECKPOINT}`;
 
-  /** `db` is closed with it. */
-  constructor(db: DatabaseSync, reads: ReadQueue, onClose: (closed: SqliteSnapshot) => void) {
-    this.#reads = reads;
-    this.#onClose = onClose;
-    this.#db = db;
-    try {
-      this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
-      // The first read fixes the instant, not BEGIN.
-      const [position, upTo = 0] = numbersIn(prepareQuery(this.#db, SELECT_CHECKPOINT));
-      this.position = position;
-      this.upTo = upTo;
-      this.#plants = prepareQuery(this.#db, SELECT_PLANTS);
-    } catch (error) {
-      this.#db.close();
-      throw error;
-    }
-  }
+/** A snapshot that others can end. */
+export interface SqliteSnapshot extends Snapshot {
+  /** Closes it under its reader, whose next read rejects with SnapshotEndedError. */
+  end(): void;
+}
 
-  list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]> {
-    return this.#untilEnded(tableBatches(this.#reads, owner, plantsIn(this.#plants, owner), after));
-  }
+/** The read model at one instant: a read transaction on its own connection, which is closed with it. */
+export function sqliteSnapshot(
+  db: DatabaseSync,
+  reads: ReadQueue,
+  onClose: (closed: SqliteSnapshot) => void,
+): SqliteSnapshot {
+  let isEnded = false;
 
-  all(): AsyncIterable<OwnedRow[]> {
-    return this.#untilEnded(allPlants(this.#db, this.#reads));
-  }
-
-  async *#untilEnded<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
+  async function* untilEnded<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
     try {
       yield* rows;
     } catch (error) {
-      throw this.#isEnded ? new SnapshotEndedError() : error;
+      throw isEnded ? new SnapshotEndedError() : error;
     }
   }
 
-  /** Closes it under its reader, whose next read rejects with SnapshotEndedError. */
-  end(): void {
-    this.#isEnded = true;
-    void this.close();
-  }
-
-  async close(): Promise<void> {
-    if (!this.#db.isOpen) return;
-    this.#db.close();
-    this.#onClose(this);
+  try {
+    db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
+    // The first read fixes the instant, not BEGIN.
+    const [position, upTo = 0] = numbersIn(prepareQuery(db, SELECT_CHECKPOINT));
+    const plants = prepareQuery(db, SELECT_PLANTS);
+    return {
+      position,
+      upTo,
+      list: (owner, after) => untilEnded(tableBatches(reads, owner, plantsIn(plants, owner), after)),
+      all: () => untilEnded(allPlants(db, reads)),
+      end() {
+        isEnded = true;
+        void this.close();
+      },
+      async close() {
+        if (!db.isOpen) return;
+        db.close();
+        onClose(this);
+      },
+    };
+  } catch (error) {
+    db.close();
+    throw error;
   }
 }
 
