@@ -1,17 +1,9 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { mismatch, type Published, type Topic, type TopicSession } from '../topic.ts';
+import { mismatch, type Topic, type TopicSession } from '../topic.ts';
 import { KafkaClient, type KafkaConnection, partitioner, type TransactionalProducer, within } from './client.ts';
 import { type Recovered, recover } from './recover.ts';
-import {
-  createTopics,
-  type Names,
-  namesFor,
-  type PublisherCheckpoint,
-  reaches,
-  type TopicSettings,
-  toCommitted,
-} from './topics.ts';
+import { createTopics, type Names, namesFor, reaches, type TopicSettings, toCommitted } from './topics.ts';
 
 /** The name of the topic of events, how to connect to it, and how to create it. */
 export interface KafkaOptions extends KafkaConnection, TopicSettings {
@@ -29,7 +21,7 @@ export function kafkaTopic(options: KafkaOptions): Topic {
       const client = new KafkaClient(options);
       try {
         const producer = await within(OPEN_LIMIT, takeOver(client, names, options));
-        return new KafkaSession(client, producer, names, await recover(client, names));
+        return kafkaSession(client, producer, names, await recover(client, names));
       } catch (error) {
         client.close();
         throw error;
@@ -55,43 +47,24 @@ const REQUEST_BYTES = 512 * 1024;
 const OVERHEAD = 550;
 
 /** Publishes each batch in one transaction with the checkpoint. */
-class KafkaSession implements TopicSession {
-  readonly start: Published;
-  readonly notice: string | undefined;
-  readonly #client: KafkaClient;
-  readonly #producer: TransactionalProducer;
-  readonly #names: Names;
-  readonly #partitionOf: (key: string) => number;
-  #checkpoint: PublisherCheckpoint;
-
-  constructor(client: KafkaClient, producer: TransactionalProducer, names: Names, { checkpoint, notice }: Recovered) {
-    this.start = checkpoint;
-    this.notice = notice;
-    this.#client = client;
-    this.#producer = producer;
-    this.#names = names;
-    this.#partitionOf = partitioner(checkpoint.ends.length);
-    this.#checkpoint = checkpoint;
-  }
+function kafkaSession(
+  client: KafkaClient,
+  producer: TransactionalProducer,
+  { topic, group, checkpoint: checkpoints }: Names,
+  { checkpoint: start, notice }: Recovered,
+): TopicSession {
+  const partitionOf = partitioner(start.ends.length);
+  let checkpoint = start;
 
   /** Without events, commits the checkpoint again, because Kafka expires old offsets. */
-  publish(events: readonly LoggedEvent[]): Promise<void> {
-    return within(TRANSACTION_LIMIT, this.#publish(events));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-
-  async #publish(events: readonly LoggedEvent[]): Promise<void> {
-    const ends = [...this.#checkpoint.ends];
-    if (events.length === 0 && !reaches(await this.#client.ranges(this.#names.topic), this.#checkpoint))
-      throw this.#replaced();
+  async function publish(events: readonly LoggedEvent[]): Promise<void> {
+    const ends = [...checkpoint.ends];
+    if (events.length === 0 && !reaches(await client.ranges(topic), checkpoint)) throw replaced(topic);
     await Promise.all(
-      [...this.#byPartition(events)].map(async ([partition, messages]) => {
+      byPartition(events, ends.length, partitionOf).map(async (messages, partition) => {
         for (const request of requests(messages)) {
-          const offset = await this.#producer.send(this.#names.topic, partition, request);
-          if (offset <= ends[partition]!) throw this.#replaced();
+          const offset = await producer.send(topic, partition, request);
+          if (offset <= ends[partition]!) throw replaced(topic);
           ends[partition] = offset + request.length - 1;
         }
       }),
@@ -99,38 +72,39 @@ class KafkaSession implements TopicSession {
     const last = events.at(-1);
     const { position, hash } = last
       ? { position: last.position, hash: Buffer.from(last.hash).toString('hex') }
-      : this.#checkpoint;
-    const checkpoint = { position, hash, ends };
-    await this.#producer.commit(this.#names.group, this.#names.checkpoint, toCommitted(checkpoint));
-    this.#checkpoint = checkpoint;
+      : checkpoint;
+    const next = { position, hash, ends };
+    await producer.commit(group, checkpoints, toCommitted(next));
+    checkpoint = next;
   }
 
-  #byPartition(events: readonly LoggedEvent[]): Map<number, EventMessage[]> {
-    const partitions = new Map<number, EventMessage[]>();
-    for (const event of events) {
-      const message = eventMessage(event);
-      if (message === undefined) continue;
-      for (const partition of this.#partitionsOf(event, message)) {
-        const messages = partitions.get(partition);
-        if (messages === undefined) partitions.set(partition, [message]);
-        else messages.push(message);
-      }
-    }
-    return partitions;
-  }
-
-  /** An owner's plants are in every partition. So a reader of one meets OwnerErased behind all that it erases there. */
-  #partitionsOf({ type }: LoggedEvent, { key }: EventMessage): Iterable<number> {
-    return type === 'OwnerErased' ? this.#checkpoint.ends.keys() : [this.#partitionOf(key)];
-  }
-
-  /** The error for offsets that are lower than before. */
-  #replaced(): Error {
-    return mismatch(
-      `the topic ${this.#names.topic} is not the one that events were published to: it was deleted and created again`,
-    );
-  }
+  return {
+    start,
+    notice,
+    publish: (events) => within(TRANSACTION_LIMIT, publish(events)),
+    close: () => client.close(),
+  };
 }
+
+/** An owner's plants are in every partition. So a reader of one meets OwnerErased behind all that it erases there. */
+function byPartition(
+  events: readonly LoggedEvent[],
+  partitions: number,
+  partitionOf: (key: string) => number,
+): EventMessage[][] {
+  const messages = Array.from({ length: partitions }, (): EventMessage[] => []);
+  for (const event of events) {
+    const message = eventMessage(event);
+    if (message === undefined) continue;
+    if (event.type === 'OwnerErased') for (const each of messages) each.push(message);
+    else messages[partitionOf(message.key)]!.push(message);
+  }
+  return messages;
+}
+
+/** The error for offsets that are lower than before. */
+const replaced = (topic: string): Error =>
+  mismatch(`the topic ${topic} is not the one that events were published to: it was deleted and created again`);
 
 /** Splits messages of one partition into requests. */
 function* requests(messages: readonly EventMessage[]): Generator<readonly EventMessage[]> {

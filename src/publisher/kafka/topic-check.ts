@@ -23,7 +23,7 @@ export interface TopicFailure {
  * questions are unaffected.
  */
 export async function askTopic(options: KafkaOptions) {
-  const opening = TopicCheck.open(options);
+  const opening = openCheck(options);
   const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
     try {
       return await ask(await opening);
@@ -48,85 +48,31 @@ export async function askTopic(options: KafkaOptions) {
  * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
  * every event published by then. So a record that matches no event of the pass is foreign.
  */
-class TopicCheck {
-  readonly #client: KafkaClient;
-  readonly #reader: TopicReader;
-  readonly #checkpoint: PublisherCheckpoint;
-  readonly #ranges: readonly OffsetRange[];
-  readonly #partitionOf: (key: string) => number;
+function topicCheck(
+  client: KafkaClient,
+  reader: TopicReader,
+  checkpoint: PublisherCheckpoint,
+  ranges: readonly OffsetRange[],
+) {
+  const partitionOf = partitioner(checkpoint.ends.length);
   /** Partitions with a matched record. */
-  readonly #begun = new Set<number>();
-  #position = 0;
+  const begun = new Set<number>();
+  let reached = 0;
 
-  private constructor(
-    client: KafkaClient,
-    reader: TopicReader,
-    checkpoint: PublisherCheckpoint,
-    ranges: readonly OffsetRange[],
-  ) {
-    this.#client = client;
-    this.#reader = reader;
-    this.#checkpoint = checkpoint;
-    this.#ranges = ranges;
-    this.#partitionOf = partitioner(checkpoint.ends.length);
-  }
-
-  static async open(options: KafkaOptions): Promise<TopicCheck> {
-    const names = namesFor(options.topic);
-    const client = new KafkaClient(options);
-    try {
-      await client.connect();
-      for (const topic of [names.topic, names.checkpoint])
-        if (!(await client.hasTopic(topic))) throw new Error(`Kafka has no topic ${topic}`);
-      const [checkpoint, ranges] = await settled(client, names);
-      const start = ranges.map(() => 0);
-      const reader = await TopicReader.open(client, names.topic, names.group, start);
-      return new TopicCheck(client, reader, checkpoint, ranges);
-    } catch (error) {
-      client.close();
-      throw error;
-    }
-  }
-
-  async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
-    for (const event of events) {
-      const failure = await this.#compare(event);
-      if (failure !== undefined) return failure;
-      this.#position = event.position;
-    }
-    return undefined;
-  }
-
-  async finish(): Promise<TopicFailure | undefined> {
-    const { position } = this.#checkpoint;
-    if (position > this.#position)
-      return { position, message: `the topic reaches position ${position}, but the log ends at ${this.#position}` };
-    for (const partition of this.#ranges.keys()) {
-      const record = await this.#reader.peek(partition);
-      if (record !== undefined) return foreign(partition, record);
-    }
-    return undefined;
-  }
-
-  async close(): Promise<void> {
-    await this.#reader.close();
-    this.#client.close();
-  }
-
-  async #compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
+  async function compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
     const { position } = event;
     const expected = eventMessage(event);
-    if (expected === undefined || event.type === 'OwnerErased') return this.#passOver(position);
-    const partition = this.#partitionOf(expected.key);
-    const record = await this.#reader.peek(partition);
+    if (expected === undefined || event.type === 'OwnerErased') return passOver(position);
+    const partition = partitionOf(expected.key);
+    const record = await reader.peek(partition);
     if (record === undefined) {
-      const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${this.#checkpoint.position}`;
-      return position <= this.#checkpoint.position ? { position, message: missing } : undefined;
+      const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${checkpoint.position}`;
+      return position <= checkpoint.position ? { position, message: missing } : undefined;
     }
-    const removed = this.#ranges[partition]!.low > 0 && !this.#begun.has(partition);
+    const removed = ranges[partition]!.low > 0 && !begun.has(partition);
     if (removed && positionOf(record) > position) return undefined;
-    this.#reader.take(partition);
-    this.#begun.add(partition);
+    reader.take(partition);
+    begun.add(partition);
     if (positionOf(record) !== position) {
       const found = `offset ${record.offset} of partition ${partition} should be this event, but is position ${record.headers[POSITION_HEADER]}`;
       return { position, message: found };
@@ -143,13 +89,59 @@ class TopicCheck {
    * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it
    * was published: its expected message is no longer known.
    */
-  async #passOver(position: number): Promise<undefined> {
-    for (const partition of this.#ranges.keys()) {
-      const record = await this.#reader.peek(partition);
+  async function passOver(position: number): Promise<undefined> {
+    for (const partition of ranges.keys()) {
+      const record = await reader.peek(partition);
       if (record === undefined || positionOf(record) !== position) continue;
-      this.#reader.take(partition);
-      this.#begun.add(partition);
+      reader.take(partition);
+      begun.add(partition);
     }
+  }
+
+  return {
+    async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
+      for (const event of events) {
+        const failure = await compare(event);
+        if (failure !== undefined) return failure;
+        reached = event.position;
+      }
+      return undefined;
+    },
+
+    async finish(): Promise<TopicFailure | undefined> {
+      const { position } = checkpoint;
+      if (position > reached)
+        return { position, message: `the topic reaches position ${position}, but the log ends at ${reached}` };
+      for (const partition of ranges.keys()) {
+        const record = await reader.peek(partition);
+        if (record !== undefined) return foreign(partition, record);
+      }
+      return undefined;
+    },
+
+    async close(): Promise<void> {
+      await reader.close();
+      client.close();
+    },
+  };
+}
+
+type TopicCheck = ReturnType<typeof topicCheck>;
+
+async function openCheck(options: KafkaOptions): Promise<TopicCheck> {
+  const names = namesFor(options.topic);
+  const client = new KafkaClient(options);
+  try {
+    await client.connect();
+    for (const topic of [names.topic, names.checkpoint])
+      if (!(await client.hasTopic(topic))) throw new Error(`Kafka has no topic ${topic}`);
+    const [checkpoint, ranges] = await settled(client, names);
+    const start = ranges.map(() => 0);
+    const reader = await TopicReader.open(client, names.topic, names.group, start);
+    return topicCheck(client, reader, checkpoint, ranges);
+  } catch (error) {
+    client.close();
+    throw error;
   }
 }
 
