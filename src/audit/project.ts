@@ -1,20 +1,17 @@
 import type { LoggedEvent } from '../log/event/event.ts';
-import { BrokenReadModelError, type Changes, type Store } from '../log/store.ts';
+import { BrokenReadModelError, type Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
-/** What the caller of `project` knows. */
-export interface Projection {
-  /** The last events of the log, if the caller has them. They are not read again. */
-  readonly written?: readonly LoggedEvent[];
-  /** What the events of a step change. */
-  readonly changes?: (step: readonly LoggedEvent[]) => Changes;
-}
-
-/** Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. */
-export async function project(store: Store, known: Projection = {}): Promise<number> {
-  const { written = [], changes = changesOf } = known;
+/**
+ * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. `written`:
+ * the last events of the log, if the caller has them: they are not read again. `changes`: what the events of a step change.
+ */
+export async function project(
+  store: Store,
+  { written = [], changes = changesOf }: { written?: readonly LoggedEvent[]; changes?: typeof changesOf } = {},
+): Promise<number> {
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of written[0]?.position === from + 1 ? [written] : intactRange(store, from))

@@ -11,7 +11,7 @@ import { pause } from '../time/pause.ts';
 import { differences } from './fold/difference.ts';
 import { Fold } from './fold/fold.ts';
 import { checkpointOf, project } from './project.ts';
-import { SteadyView, steadily } from './steady.ts';
+import { steadily, steadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
 /** Nodes of one step. */
@@ -45,13 +45,13 @@ export const repairReadModel = (store: Store): AsyncGenerator<Progress> =>
  */
 async function* repaired(store: Store, least: number): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
-  const fold = stack.use(new Fold());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
   const target = await targetOf(store, await checkpointOf(store), least);
-  const view = await SteadyView.open(store, { to: target });
-  const log = new FoldedLog(store, fold, view, target);
-  for await (const position of log.foldTo(target)) yield { position, end: log.end };
-  for (let attempt = 0; !(await attempted(store, { fold, log, lease, least })); attempt++)
+  const view = await steadyView(store, { to: target });
+  const fold = stack.use(new Fold({ shown: view.take }));
+  const log = new FoldedLog(store, fold);
+  for await (const position of log.foldTo(target)) yield { position, end: target };
+  for (let attempt = 0; !(await attempted(store, log, lease, least)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
   // What the read model moves over is verified too: no start looks before the checkpoint.
   // A server that was deposed may know of less.
@@ -83,16 +83,11 @@ function leaseOf(store: Store): Lease {
 const targetOf = async (store: Store, checkpoint: number | undefined, least: number): Promise<number> =>
   Math.max(checkpoint ?? (await store.head()).position, least);
 
-/** What an attempt repairs with, and the least position to which it moves the read model. */
-interface Repair {
-  readonly fold: Fold;
-  readonly log: FoldedLog;
-  readonly lease: Lease;
-  readonly least: number;
-}
-
-/** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
-async function attempted(store: Store, { fold, log, lease, least }: Repair): Promise<boolean> {
+/**
+ * Makes rows and nodes those of the fold, and moves the read model to `least` at least. Returns false when somebody else
+ * has moved or changed them meanwhile.
+ */
+async function attempted(store: Store, log: FoldedLog, lease: Lease, least: number): Promise<boolean> {
   for (let faults = 0; !(await lease.has()); ) {
     faults = lease.fault === undefined ? 0 : faults + 1;
     // Such as a full disk, on which reads go on.
@@ -103,7 +98,7 @@ async function attempted(store: Store, { fold, log, lease, least }: Repair): Pro
   const target = await targetOf(store, at, least);
   for await (const _ of log.foldTo(target)) await lease.has();
   try {
-    for await (const changes of wrongRows(store, fold, lease))
+    for await (const changes of wrongRows(store, log.fold, lease))
       if (!(await store.advance(at, at, changes, NO_NODES))) return false;
     if (!(await store.advance(at, target, NO_CHANGES, NO_NODES))) return false;
     // Repairs at one checkpoint compute the same, and those without one do not: another may have changed rows meanwhile.
@@ -137,21 +132,16 @@ async function* holding<Batch>(lease: Lease, batches: AsyncIterable<Batch>): Asy
 
 /** The log as far as it was verified and folded. */
 class FoldedLog {
-  /** The position that is to be reached at first. */
-  readonly end: number;
+  readonly fold: Fold;
   readonly #store: Store;
-  readonly #fold: Fold;
-  readonly #view: SteadyView;
   readonly #builder = new NodeBuilder();
   /** 32 bytes for 256 events. */
   readonly #nodes: Uint8Array[] = [];
   #head: Head = EMPTY_HEAD;
 
-  constructor(store: Store, fold: Fold, view: SteadyView, end: number) {
+  constructor(store: Store, fold: Fold) {
     this.#store = store;
-    this.#fold = fold;
-    this.#view = view;
-    this.end = end;
+    this.fold = fold;
   }
 
   get position(): number {
@@ -163,7 +153,7 @@ class FoldedLog {
     if (position < this.position) throw behind(position, this.position);
     for await (const events of this.#store.read(this.position, { to: position })) {
       for (const event of events) this.#head = headAfterIntact(this.#head, event);
-      await this.#fold.apply(this.#view.take(events));
+      await this.fold.apply(events);
       this.#nodes.push(...this.#builder.add(events).hashes);
       yield this.position;
     }

@@ -18,7 +18,6 @@ import type { Call, Methods, StreamingCall } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { required } from '../domain/validation.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
-import type { LoggedEvent } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -40,7 +39,7 @@ import {
   progressMessage,
   verdictMessage,
 } from './messages.ts';
-import { eventsOfOwner, type SelectedEvents, selectedEvents } from './steady.ts';
+import { eventsOfOwner, selectedEvents } from './steady.ts';
 import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
@@ -201,8 +200,7 @@ export async function* readEvents(
 ): AsyncGenerator<ReadEventsResponse> {
   const { owner, plantId: id, follow } = request;
   const all = log.read(await startOf(log, store, request), { follow, signal });
-  const isSelection = owner !== undefined || id !== undefined;
-  for await (const { events, position } of isSelection ? selectedEvents(store, { owner, id }, all) : unselected(all)) {
+  for await (const { events, position } of selectedEvents(store, { owner, id }, all)) {
     const parts = partsOf(events);
     for (const part of parts) {
       // The last part covers the events that the filter dropped at the end of the batch.
@@ -210,10 +208,6 @@ export async function* readEvents(
       yield create(ReadEventsResponseSchema, { records: part.map(recordMessage), position: BigInt(end) });
     }
   }
-}
-
-async function* unselected(log: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<SelectedEvents> {
-  for await (const events of log) yield { events, position: events.at(-1)!.position };
 }
 
 /** The position to read after. Rejects with INVALID_FIELD if the log does not reach it. */

@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
-import type { Selection, Store, Unfinished } from '../log/store.ts';
+import type { Selection, Store } from '../log/store.ts';
 import { asErased, eventAt, intactRange, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
@@ -39,7 +39,7 @@ export class ErasedMeanwhileError extends PlantStoreError {
   }
 }
 
-/** Most attempts to read the log while no owner is erased. */
+/** Most attempts to read the log while no owner is erased, unless told. */
 const ATTEMPTS = 5;
 
 /**
@@ -50,13 +50,14 @@ const ATTEMPTS = 5;
 export async function* steadily<Found>(
   store: Store,
   read: (erasure: number) => AsyncIterable<Found>,
+  attempts = ATTEMPTS,
 ): AsyncGenerator<Found> {
   for (let [attempt, erasure] = [1, 0]; ; attempt++)
     try {
       return yield* read(erasure);
     } catch (error) {
       if (error instanceof ErasedMeanwhileError) await error.requireErasure(store);
-      if (!(error instanceof ErasedMeanwhileError) || attempt === ATTEMPTS) throw error;
+      if (!(error instanceof ErasedMeanwhileError) || attempt === attempts) throw error;
       erasure = error.erasure ?? erasure;
     }
 }
@@ -65,59 +66,51 @@ export async function* steadily<Found>(
  * Makes what is read of a log over some time fit one state of it, although contents are removed meanwhile: of the erasures
  * that had begun before, it shows all contents as removed; of those that began later, none may be.
  */
-export class SteadyView {
-  readonly #head: number;
-  /** The erasures that had begun. */
-  readonly #unfinished: readonly Unfinished[];
-  /** Positions of those that must not remove anything meanwhile. */
-  readonly #later: ReadonlySet<number>;
-  readonly #isWhole: boolean;
-  /** Events without content so far, by the erasure that removed it. */
-  readonly #missing = new Map<number, number>();
-
-  private constructor(head: number, unfinished: readonly Unfinished[], to: number, isWhole: boolean) {
-    this.#head = head;
-    this.#unfinished = unfinished.filter((each) => each.position <= Math.min(to, head) && isIntact(each));
-    this.#later = new Set(unfinished.map(({ position }) => position).filter((position) => position > to));
-    this.#isWhole = isWhole;
-  }
-
-  /**
-   * Opens a view before the log is read. `to`: only erasures up to there count as begun. `isWhole`: the log is read from
-   * its first event, so that a complete erasure can be told from one that was completed meanwhile.
-   */
-  static async open(store: Store, { to = Number.POSITIVE_INFINITY, isWhole = true } = {}): Promise<SteadyView> {
-    const { position } = await store.head();
-    return new SteadyView(position, await store.unfinished(), to, isWhole);
-  }
-
+export interface SteadyView {
   /** The next events that were read. Throws ErasedMeanwhileError. */
-  take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
-    return events.map((event) => {
-      const shown = asErased(event, this.#unfinished);
-      if (shown.erasedBy !== undefined) this.#removed({ position: shown.position, erasedBy: shown.erasedBy });
-      else if (event.event?.type === 'OwnerErased') this.#checkErasure(event, event.event.erased);
-      return shown;
-    });
-  }
+  take(events: readonly LoggedEvent[]): readonly LoggedEvent[];
+  /** Whether an erasure had not begun: it removes nothing of what the view shows. */
+  isLater(position: number): boolean;
+}
 
-  #removed(missing: Missing): void {
-    const by = missing.erasedBy;
+/**
+ * Opens a view before the log is read. `to`: only erasures up to there count as begun. `isWhole`: the log is read from
+ * its first event, so that a complete erasure can be told from one that was completed meanwhile.
+ */
+export async function steadyView(
+  store: Store,
+  { to = Number.POSITIVE_INFINITY, isWhole = true } = {},
+): Promise<SteadyView> {
+  const { position: head } = await store.head();
+  const unfinished = await store.unfinished();
+  const begun = unfinished.filter((each) => each.position <= Math.min(to, head) && isIntact(each));
+  const isLater = (erasure: number) =>
+    erasure > head || (erasure > to && unfinished.some(({ position }) => position === erasure));
+  /** Events without content so far, by the erasure that removed it. */
+  const missing = new Map<number, number>();
+
+  function removed(position: number, erasedBy: number): void {
     // Contents that it removes may have been read before.
-    if (this.isLater(by)) throw new ErasedMeanwhileError(missing);
-    this.#missing.set(by, (this.#missing.get(by) ?? 0) + 1);
+    if (isLater(erasedBy)) throw new ErasedMeanwhileError({ position, erasedBy });
+    missing.set(erasedBy, (missing.get(erasedBy) ?? 0) + 1);
   }
 
   /** Whose contents it removes is not known any more. So none that was read may be among them. */
-  #checkErasure({ position, erases }: LoggedEvent, erased: number): void {
-    const isUnknown = this.#isWhole && erases === undefined && this.isLater(position);
-    if (isUnknown && (this.#missing.get(position) ?? 0) < erased) throw new ErasedMeanwhileError();
+  function checkErasure({ position, erases }: LoggedEvent, erased: number): void {
+    const isUnknown = isWhole && erases === undefined && isLater(position);
+    if (isUnknown && (missing.get(position) ?? 0) < erased) throw new ErasedMeanwhileError();
   }
 
-  /** Whether an erasure had not begun: it removes nothing of what the view shows. */
-  isLater(position: number): boolean {
-    return position > this.#head || this.#later.has(position);
-  }
+  return {
+    take: (events) =>
+      events.map((event) => {
+        const shown = asErased(event, begun);
+        if (shown.erasedBy !== undefined) removed(shown.position, shown.erasedBy);
+        else if (event.event?.type === 'OwnerErased') checkErasure(event, event.event.erased);
+        return shown;
+      }),
+    isLater,
+  };
 }
 
 /**
@@ -130,7 +123,7 @@ export async function* eventsOfOwner(
   only: { readonly owner: string; readonly id?: bigint | undefined; readonly to?: number },
   after = 0,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await SteadyView.open(store, { isWhole: false });
+  const view = await steadyView(store, { isWhole: false });
   let first: number | undefined;
   for await (const events of store.read(after, only)) {
     const left = view.take(events).filter(({ event }) => event !== undefined);
@@ -153,7 +146,7 @@ export interface SelectedEvents {
 }
 
 /**
- * Of the events of a log, those of one owner, of plants with one id, or both, that have their contents. Of an erasure that
+ * Of the events of a log, all, or those of one owner, of plants with one id, or both, that have their contents. Of an erasure that
  * had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError where one that began later has
  * removed an event, at the erasure of the owner, and of anybody if plants of all owners were yielded: nobody could tell
  * what is missing.
@@ -163,7 +156,11 @@ export async function* selectedEvents(
   { owner, id }: Pick<Selection, 'owner' | 'id'>,
   log: AsyncIterable<readonly LoggedEvent[]>,
 ): AsyncGenerator<SelectedEvents> {
-  const view = await SteadyView.open(store, { isWhole: false });
+  if (owner === undefined && id === undefined) {
+    for await (const events of log) yield { events, position: events.at(-1)!.position };
+    return;
+  }
+  const view = await steadyView(store, { isWhole: false });
   let first: number | undefined;
   const isOfSelected = async ({ erases }: LoggedEvent) => {
     if (erases !== undefined && owner !== undefined) return erases.owner === owner;
@@ -189,7 +186,7 @@ export async function* selectedEvents(
  * were removed while they were read, and as `intactRange`.
  */
 export async function* steadyRange(store: Store, after: number, to: number): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await SteadyView.open(store, { isWhole: after === 0 });
+  const view = await steadyView(store, { isWhole: after === 0 });
   for await (const events of intactRange(store, after, to)) yield view.take(events);
 }
 
@@ -198,21 +195,12 @@ export async function* steadyRange(store: Store, after: number, to: number): Asy
  * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read, and with
  * BrokenChainError when an event is missing, or the erasure that an event without content names.
  */
-export async function* exportedEvents(
-  store: Store,
-  after: number,
-  end: number,
-): AsyncGenerator<readonly LoggedEvent[]> {
-  try {
-    yield* eventsWithErasures(store, after, end);
-  } catch (error) {
-    if (error instanceof ErasedMeanwhileError) await error.requireErasure(store);
-    throw error;
-  }
-}
+export const exportedEvents = (store: Store, after: number, end: number): AsyncGenerator<readonly LoggedEvent[]> =>
+  // What was printed cannot be taken back.
+  steadily(store, () => eventsWithErasures(store, after, end), 1);
 
 async function* eventsWithErasures(store: Store, after: number, end: number): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await SteadyView.open(store, { isWhole: after === 0 });
+  const view = await steadyView(store, { isWhole: after === 0 });
   for (let [last, to] = [after, end]; last < to; ) {
     const goal = to;
     for await (const events of wholeRange(store, last, goal)) {

@@ -10,7 +10,7 @@ import { readModelCheck } from './checks/read-model.ts';
 import { Fold } from './fold/fold.ts';
 import { headMembers } from './formats/event-json.ts';
 import { checkpointOf } from './project.ts';
-import { ErasedMeanwhileError, SteadyView } from './steady.ts';
+import { ErasedMeanwhileError, type SteadyView, steadyView } from './steady.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -82,7 +82,15 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
   const checkpoint = (await tried(() => checkpointOf(store))) ?? 0;
   const head = await tried(() => store.head());
   const end = head?.position ?? stop?.position ?? 0;
-  using fold = new SteadyFold(await tried(() => SteadyView.open(store, { to: checkpoint })));
+  const view = await tried(() => steadyView(store, { to: checkpoint }));
+  /** Whether an erasure disturbed the fold: what it has is the fold of no state of the log. */
+  let isDisturbed = false;
+  const take = (events: readonly LoggedEvent[]) => {
+    const shown = isDisturbed ? undefined : shownBy(view, events);
+    isDisturbed = shown === undefined;
+    return shown ?? events;
+  };
+  using fold = new Fold({ asksDecisions: true, shown: take });
   const storage = storageCheck(store, fault);
   let compared: number | undefined;
   const checks: Check[] = [
@@ -130,13 +138,23 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
         failures.get(check) ?? (isAsked ? await asked(check, () => check.finish()) : unanswered(question, stop!));
       // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
       const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
-      const isUnsure = stop === undefined && fold.isDisturbed && !areMissing && OF_FOLD.includes(question);
+      const isUnsure = stop === undefined && isDisturbed && !areMissing && OF_FOLD.includes(question);
       answers.push({ question, failure: isUnsure ? UNSURE : failure });
     }
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: compared, answers };
   } finally {
     for (const check of checks) await check.close?.();
+  }
+}
+
+/** What a view shows of events, or without one the events. Undefined: an erasure disturbs it. */
+function shownBy(view: SteadyView | undefined, events: readonly LoggedEvent[]): readonly LoggedEvent[] | undefined {
+  try {
+    return view === undefined ? events : view.take(events);
+  } catch (error) {
+    if (error instanceof ErasedMeanwhileError) return undefined;
+    throw error;
   }
 }
 
@@ -147,33 +165,6 @@ export const UNSURE: Failure = {
 
 /** The questions that need the fold. */
 const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];
-
-/** The fold of a log, from which contents may be removed while it is read. */
-class SteadyFold extends Fold {
-  /** Whether an erasure disturbed it: what it has is the fold of no state of the log. */
-  isDisturbed = false;
-  readonly #view: SteadyView | undefined;
-
-  constructor(view: SteadyView | undefined) {
-    super({ asksDecisions: true });
-    this.#view = view;
-  }
-
-  override apply(events: readonly LoggedEvent[]): Promise<void> {
-    return super.apply(this.#shown(events));
-  }
-
-  #shown(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
-    if (this.isDisturbed || this.#view === undefined) return events;
-    try {
-      return this.#view.take(events);
-    } catch (error) {
-      if (!(error instanceof ErasedMeanwhileError)) throw error;
-      this.isDisturbed = true;
-      return events;
-    }
-  }
-}
 
 /** The verdict on a store that cannot be opened, because of this fault. */
 export const damagedVerdict = (fault: string): Verdict => ({

@@ -26,6 +26,7 @@ const TABLES = `
 export class Fold implements Disposable {
   readonly #db = new DatabaseSync('');
   readonly #asksDecisions: boolean;
+  readonly #shown: (events: readonly LoggedEvent[]) => readonly LoggedEvent[];
   readonly #add: StatementSync;
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
@@ -37,10 +38,11 @@ export class Fold implements Disposable {
 
   /**
    * `asksDecisions`: whether it tracks idempotency keys too, so that `misfit` finds every event that the decider would
-   * have refused.
+   * have refused. `shown`: what to fold in place of the events that were read.
    */
-  constructor({ asksDecisions = false } = {}) {
+  constructor({ asksDecisions = false, shown = (events: readonly LoggedEvent[]) => events } = {}) {
     this.#asksDecisions = asksDecisions;
+    this.#shown = shown;
     const db = this.#db;
     db.exec(TABLES);
     const parameters = ['?', '?', ...PLANT_FIELDS.map(() => '?')].join();
@@ -70,7 +72,7 @@ export class Fold implements Disposable {
   /** Takes the next events, in a turn of the event loop of their own. Calls must not overlap. */
   async apply(events: readonly LoggedEvent[]): Promise<void> {
     await turn();
-    for (const event of events) this.#apply(event);
+    for (const event of this.#shown(events)) this.#apply(event);
     this.#position = events.at(-1)?.position ?? this.#position;
   }
 

@@ -378,8 +378,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a repair does not notice an erasure',
     file: 'audit/repair.ts',
-    from: `await this.#fold.apply(this.#view.take(events));`,
-    to: `await this.#fold.apply(events);`,
+    from: `new Fold({ shown: view.take })`,
+    to: `new Fold()`,
   },
   {
     what: 'an export ends before the erasure of what it has shown',
