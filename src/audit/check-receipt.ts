@@ -19,10 +19,7 @@ export interface Proved {
   readonly cosigned: readonly { readonly name: string; readonly time: number }[];
 }
 
-/**
- * Verifies a receipt with the vkey of the log and the vkeys of witnesses, all of which must have cosigned. Needs
- * nothing else. Throws, with the reason, if the receipt is invalid.
- */
+/** Verifies a receipt by the vkeys of its log and of witnesses, each of which must have cosigned, or throws why not. */
 export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
   const { extra, index, hashes, checkpoint: note } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');

@@ -11,10 +11,7 @@ import { project } from './project.ts';
 /** Events per append. Each append is a transaction that the disk or a majority must confirm. */
 const APPEND = 2_000;
 
-/**
- * Verifies a whole log as an import does, without writing. Yields the positions reached. Rejects at the first invalid
- * event.
- */
+/** Verifies a whole log as an import does, without writing. Yields positions. Rejects at the first invalid event. */
 export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   for await (const batch of examined(batches)) yield batch.at(-1)?.position ?? 0;
 }

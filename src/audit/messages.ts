@@ -59,9 +59,7 @@ const failureOf = ({ message, position, plant }: Failure) => ({
   ...(plant !== undefined && { owner: plant.owner, plantId: plant.id }),
 });
 
-/**
- * Most events or plants in a message. Even the largest ones then stay below 4 MiB, the default limit of gRPC clients.
- */
+/** Most events or plants in a message: the largest stay below 4 MiB, the default limit of gRPC clients. */
 const PER_MESSAGE = 200;
 
 /** Splits a batch into parts of one message each. At least one part, which may be empty. */

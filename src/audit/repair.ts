@@ -39,10 +39,7 @@ export const repairReadModel = (store: Store): AsyncGenerator<Progress> =>
   // The checkpoint is beyond an erasure that removes contents, unless somebody has set it back: then it moves there.
   steadily(store, (erasure) => repaired(store, erasure));
 
-/**
- * One attempt, which moves the read model to `least` at least. Rejects with ErasedMeanwhileError when an owner was erased
- * while the log was read.
- */
+/** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
 async function* repaired(store: Store, least: number): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
@@ -83,10 +80,7 @@ function leaseOf(store: Store): Lease {
 const targetOf = async (store: Store, checkpoint: number | undefined, least: number): Promise<number> =>
   Math.max(checkpoint ?? (await store.head()).position, least);
 
-/**
- * Makes rows and nodes those of the fold, and moves the read model to `least` at least. Returns false when somebody else
- * has moved or changed them meanwhile.
- */
+/** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
 async function attempted(store: Store, log: FoldedLog, lease: Lease, least: number): Promise<boolean> {
   for (let faults = 0; !(await lease.has()); ) {
     faults = lease.fault === undefined ? 0 : faults + 1;

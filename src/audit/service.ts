@@ -70,10 +70,7 @@ const LONG_CALLS = { permits: 3, share: 2, maxWait: 500, maxWaiting: 16 };
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
-/**
- * plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit` and rejects with
- * PlantStoreError.
- */
+/** plantstore.v1.AuditService. Every call needs the scope `plants:audit` and rejects with PlantStoreError. */
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
   const longCalls = new Semaphore(LONG_CALLS);
@@ -188,10 +185,7 @@ function trusted(note: string, { vkey }: LogKey): Checkpoint {
   }
 }
 
-/**
- * The requested events in order, each once; with `follow`, until the signal aborts. Those of one owner or plant reject with
- * ErasedMeanwhileError; see selectedEvents.
- */
+/** The requested events in order, each once; with `follow`, until the signal aborts. See selectedEvents. */
 export async function* readEvents(
   log: EventLog,
   store: Store,

@@ -11,10 +11,7 @@ interface Missing {
   readonly erasedBy: number;
 }
 
-/**
- * Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps, if the log
- * has the erasure.
- */
+/** Contents were removed while the log was read, which fits no state of it. It can be read again. */
 export class ErasedMeanwhileError extends PlantStoreError {
   readonly #missing: Missing | undefined;
 

@@ -41,10 +41,7 @@ export type PlantState = Plant | undefined;
 export const plantIdOf = (command: PlantCommand): bigint =>
   command.type === 'AddPlant' ? command.plant.id : command.id;
 
-/**
- * The event that a command becomes, or the error that refuses it. Depends only on the command and on whether the plant
- * exists. Pure.
- */
+/** The event that a command becomes, or the error that refuses it, by whether the plant exists. Pure. */
 export function decide(command: PlantCommand, isThere: boolean): PlantEvent | PlantStoreError {
   const { owner, actor, issuer, idempotencyKey, traceparent } = command;
   const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };

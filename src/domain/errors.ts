@@ -105,10 +105,7 @@ export class InvalidFieldError extends PlantStoreError {
   }
 }
 
-/**
- * Converts any thrown value to the error that the caller gets: any other type becomes INTERNAL, with the original as
- * its cause.
- */
+/** The error that the caller gets for a thrown value. Another type becomes INTERNAL, with the original as its cause. */
 export const toPlantStoreError = (thrown: unknown): PlantStoreError =>
   thrown instanceof PlantStoreError
     ? thrown

@@ -26,10 +26,7 @@ export interface PlantDeleted extends Circumstances {
   readonly plantId: bigint;
 }
 
-/**
- * The owner's plants are gone, and the contents of the owner's earlier events are removed, or are about to be. The event
- * does not name the owner.
- */
+/** The owner has no plants any more, and earlier events lose their contents. The event does not name the owner. */
 export interface OwnerErased extends Circumstances {
   readonly type: 'OwnerErased';
   /** Number of earlier events that lose their content. */
@@ -77,10 +74,7 @@ const isSubject = (value: unknown): boolean => value instanceof Uint8Array && va
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/**
- * Whether a value is a `traceparent` of version 00 (W3C Trace Context, section 3.2): 55 characters with a trace id and
- * a span id, neither of them all zeros.
- */
+/** Whether a value is a `traceparent` of version 00 (W3C Trace Context, section 3.2) without an id of zeros. */
 const isTraceparent = (value: unknown): value is string => typeof value === 'string' && TRACEPARENT.test(value);
 
 const textOf = ({ name, number, isRequired }: PlantField): ContentField => ({

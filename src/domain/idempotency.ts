@@ -3,9 +3,7 @@ import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
 import { isSamePlant } from './plant.ts';
 
-/**
- * A caller's name for one request (draft-ietf-httpapi-idempotency-key-header). Each owner has a separate set of names.
- */
+/** A caller's name for one request of an owner (draft-ietf-httpapi-idempotency-key-header). */
 export interface IdempotencyKey {
   readonly owner: string;
   /** Never empty. */
@@ -15,16 +13,10 @@ export interface IdempotencyKey {
 /** Most characters that a key may have. */
 export const MAX_IDEMPOTENCY_KEY = 255;
 
-/**
- * Milliseconds from the event's time for which a key identifies its request. An expired key can be used for another
- * request.
- */
+/** Milliseconds from the event's time after which a key can be used for another request. */
 export const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
-/**
- * A string that is unique for each pair of key and owner, whatever characters they contain. Undefined when there is no
- * key.
- */
+/** A string that is unique for each pair of key and owner, whatever they contain. Undefined when there is no key. */
 export const idempotencyString = ({
   owner,
   idempotencyKey: key,

@@ -26,10 +26,7 @@ export interface ErasureOptions {
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
-/**
- * plantstore.v1.ErasureService on the event log. Every call needs the scope `plants:erase` and rejects with
- * PlantStoreError.
- */
+/** plantstore.v1.ErasureService. Every call needs the scope `plants:erase` and rejects with PlantStoreError. */
 export function implementErasure({ log, scopes }: ErasureOptions) {
   async function* eraseOwner(
     { owner, subjectKey }: EraseOwnerRequest,

@@ -9,10 +9,7 @@ export const RENEWAL = 1_000;
 /** Takes or renews the lease for a number of milliseconds; 0 returns it. False while another instance holds it. */
 export type TakeLease = (milliseconds: number) => Promise<boolean>;
 
-/**
- * Lets one instance at a time work while the others wait. It only avoids contention: two instances that both believe
- * they hold the lease do no harm.
- */
+/** Lets one instance at a time work. It only avoids contention: two that both believe they hold it do no harm. */
 export class Lease {
   readonly #take: TakeLease;
   /** By the monotonic clock: setting the system clock must not change the lease. */
@@ -58,10 +55,7 @@ export class Lease {
     ).catch(() => {});
   }
 
-  /**
-   * Runs the work, repeatedly, while this instance holds the lease and until the signal aborts. The work must end when
-   * its own signal aborts.
-   */
+  /** Runs the work, repeatedly, while the lease is held. The work must end when its signal aborts. */
   async whileHeld(signal: AbortSignal, work: (held: AbortSignal) => Promise<void>, waiting: () => void): Promise<void> {
     while (!signal.aborted) {
       if (await this.renew()) await this.#hold(signal, work);

@@ -123,10 +123,7 @@ export class EventLog {
     };
   }
 
-  /**
-   * See Committer.submit. Goes through the writer if this instance has joined others and another instance is the
-   * writer.
-   */
+  /** See Committer.submit. Goes through the writer if this instance has joined others and is not the writer. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     return (this.#forwarding ?? this.#committer).submit(command, cancellation);
   }
@@ -180,9 +177,7 @@ export class EventLog {
     return this.#forwarding.receiver;
   }
 
-  /**
-   * Lets another instance write if this one is the writer. Resolves when the commands of other instances are answered.
-   */
+  /** Lets another instance write. Resolves when the commands of other instances are answered. */
   async handOn(): Promise<void> {
     await this.#forwarding?.handOn();
   }

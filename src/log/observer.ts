@@ -7,10 +7,7 @@ export interface AppendedBatch {
   readonly events: readonly LoggedEvent[];
   /** Seconds from the decision to the store's answer, including retries. */
   readonly seconds: number;
-  /**
-   * `conflict`: another instance was faster, and the rest is decided again. `unknown`: the rest may or may not be in
-   * the log.
-   */
+  /** `conflict`: another instance was faster. `unknown`: the rest may or may not be in the log. */
   readonly outcome: 'landed' | 'conflict' | 'unknown';
 }
 
@@ -32,10 +29,7 @@ export type ForwardOutcome = 'applied' | 'refused' | 'returned' | 'lost';
 
 /** Observes the commands between instances. Its methods must be as fast as those of LogObserver. */
 export interface ForwardObserver {
-  /**
-   * Called for each outcome. `milliseconds`: from submission to answer, 0 if there is no answer yet. `reason`: of a
-   * refusal.
-   */
+  /** Called for each outcome. `milliseconds`: from submission to answer, 0 without one. `reason`: of a refusal. */
   forwarded(outcome: ForwardOutcome, milliseconds: number, reason?: Reason): void;
   /** Called with the number of commands that arrived from another instance. */
   taken(commands: number): void;

@@ -81,10 +81,7 @@ export class DamagedStoreError extends Error {
   }
 }
 
-/**
- * The read model cannot be used: its checkpoint is gone or was set, or its rows are not those of its checkpoint.
- * Retrying is useless until it is mended.
- */
+/** The read model cannot be used: its checkpoint is gone or was set, or its rows are others. Retrying is useless. */
 export class BrokenReadModelError extends Error {
   /** `why` and the `remedy`, in words. */
   constructor(why: string, remedy = 'run plantstore audit rebuild') {
@@ -208,9 +205,7 @@ export interface Store {
   /** Most events for one `advance`, so that it blocks no other work for long. */
   readonly advanceLimit: number;
 
-  /**
-   * The log's id: 32 hexadecimal digits, made at random with the store. Rejects with LostRecordError when it is gone.
-   */
+  /** The log's id: 32 random hexadecimal digits. Rejects with LostRecordError when it is gone. */
   logId(): Promise<string>;
 
   /**
@@ -291,10 +286,7 @@ export interface Store {
    */
   removeRows(owner: string, checkpoint: number): Promise<number>;
 
-  /**
-   * The nodes from `start` up to but not including `end`, as many as there are without a gap. Rejects with
-   * BrokenTreeError for what is no node.
-   */
+  /** Those nodes from `start` up to, not including, `end` that come before a gap. Rejects with BrokenTreeError. */
   nodes(start: number, end: number): Promise<Uint8Array[]>;
 
   /** How many nodes there are, whatever their indexes. After each `advance` of a projector, as many as its events make. */
@@ -307,10 +299,7 @@ export interface Store {
    */
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean>;
 
-  /**
-   * The holder of a current lease that was taken with a contact. Always undefined for a store that serves a single
-   * process.
-   */
+  /** The holder of a current lease with a contact. Always undefined for a store of a single process. */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
 
   /** The OwnerErased events whose erasure is not complete, in ascending position. */

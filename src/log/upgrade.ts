@@ -7,9 +7,7 @@ import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent, plantEventOf } fr
 import type { Kind } from './event/fields.ts';
 import type { Store } from './store.ts';
 
-/**
- * The members of an event as 1.0.0 kept it. It is history: what later releases add to an event does not belong here.
- */
+/** The members of an event as 1.0.0 kept it. What later releases add does not belong here. */
 export const FORMER_MEMBERS: readonly { readonly name: string; readonly kind: Kind }[] = [
   { name: 'position', kind: 'count' },
   { name: 'eventId', kind: 'text' },

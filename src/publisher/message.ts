@@ -63,10 +63,7 @@ export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/**
- * Percent-encodes the owner, because a CloudEvents attribute must have no control characters, and the slash is the
- * separator.
- */
+/** Percent-encoded: a CloudEvents attribute has no control characters, and the slash separates. */
 const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;
 
 function dataOf(event: DomainEvent, owner: string): string {

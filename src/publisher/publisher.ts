@@ -15,10 +15,7 @@ const MAX_PAUSE = 10_000;
 const IDLE = 10_000;
 /** Milliseconds between two looks for new events. */
 const POLL = 50;
-/**
- * Milliseconds between the starts of two transactions, unless MANY events wait. Even a small transaction is expensive
- * for Kafka, and leaves less CPU for callers.
- */
+/** Milliseconds between two transactions, unless MANY events wait: even a small one is expensive for Kafka. */
 const PACE = 100;
 const MANY = 1_000;
 /** No further batch of the store is read once there are this many events. */

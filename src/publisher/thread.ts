@@ -34,10 +34,7 @@ export class PublisherThread implements AsyncDisposable {
   #status: PublisherStatus = new StatusKeeper(() => {}).status;
   #worker: Worker | undefined;
 
-  /**
-   * Starts the program with the settings as its workerData. Calls `onChange` for each change of state, and for each new
-   * detail.
-   */
+  /** Starts the program with the settings as its workerData. `onChange` gets each new state or detail. */
   constructor(program: URL, settings: unknown, onChange: (status: PublisherStatus) => void) {
     this.#program = program;
     this.#settings = settings;

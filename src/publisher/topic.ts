@@ -26,15 +26,9 @@ export interface TopicSession {
 
 /** A topic for events. */
 export interface Topic {
-  /**
-   * Opens a session. Ends any other session, aborts its unfinished transaction, and finds where to continue. Rejects
-   * with `mismatch` if that is uncertain.
-   */
+  /** Opens a session, ends any other, and finds where to continue. Rejects with `mismatch` if that is uncertain. */
   open(): Promise<TopicSession>;
 }
 
-/**
- * The error when the content of the topic is not what was published. Continuing would lose or repeat events, so an
- * operator must decide.
- */
+/** The error for a topic with other content than was published: an operator must decide what to lose or repeat. */
 export const mismatch = (why: string): Error => new Error(`${why}; see docs/events.md`);

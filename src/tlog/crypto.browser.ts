@@ -7,10 +7,7 @@ hashes.sha512 = sha512;
 /** SHA-256. */
 export const sha256 = (data: Uint8Array): Uint8Array => digest(data);
 
-/**
- * Verifies signatures of the Ed25519 key with this 32-byte encoding (RFC 8032): the result says whether the key made a
- * signature of a message.
- */
+/** Verifies signatures of the Ed25519 key with this 32-byte encoding (RFC 8032). */
 export const ed25519Verifier =
   (publicKey: Uint8Array): ((message: Uint8Array, signature: Uint8Array) => boolean) =>
   (message, signature) =>

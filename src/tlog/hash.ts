@@ -26,10 +26,7 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   return sha256(node);
 }
 
-/**
- * The root of a full subtree. `row` has the hashes of its leaves, a power of two of them; the computation overwrites
- * it.
- */
+/** The root of a full subtree over the hashes in `row`, a power of two of them, which it overwrites. */
 export function foldInPlace(row: Uint8Array): Uint8Array {
   for (let count = row.length / HASH_SIZE; count > 1; count /= 2)
     for (let at = 0; at < count / 2; at++) {

@@ -56,9 +56,7 @@ export const signatureOf = (text: string, signer: Signer): Signature => ({
   bytes: signer.sign(text),
 });
 
-/**
- * The signed note of a text, which must end with a line feed. Throws for a text that a note must not have.
- */
+/** The signed note of a text, which must end with a line feed. Throws for one that no note may have. */
 export function signNote(text: string, signers: readonly Signer[]): string {
   if (!text.endsWith('\n') || CONTROL.test(text) || !text.isWellFormed())
     throw new Error('the text of a note must end with a line feed and have no other control characters');

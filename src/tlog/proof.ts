@@ -21,19 +21,13 @@ export interface ProvenRecord {
   readonly proof: readonly Uint8Array[];
 }
 
-/**
- * The record at an index in the tree of a size, and its inclusion proof. Throws ProofError if the tree has
- * no such record, and rejects if a tile is missing.
- */
+/** The record at an index in the tree of a size, with its inclusion proof. Throws ProofError if there is none. */
 export async function proveRecord(size: number, index: number, tiles: TileReader): Promise<ProvenRecord> {
   const [record, ...proof] = await rangeHashes([[index, index + 1], ...recordRanges(size, index)], size, tiles);
   return { record: record!, proof };
 }
 
-/**
- * Verifies an inclusion proof. Throws ProofError unless it proves that the tree of this size and root has a record of
- * this hash at the index.
- */
+/** Throws ProofError unless the proof shows that the tree of this size and root has the record at the index. */
 export function checkRecord(
   proof: readonly Uint8Array[],
   size: number,

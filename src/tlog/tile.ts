@@ -74,10 +74,7 @@ export const MAX_ENTRY = 0xffff;
 
 const LENGTH = 2;
 
-/**
- * Encodes an entry bundle: each entry after its length in two bytes, big-endian (c2sp.org/tlog-tiles, "Log entries").
- * Throws RangeError for a too long entry.
- */
+/** Encodes an entry bundle (c2sp.org/tlog-tiles, "Log entries"). Throws RangeError for an entry over MAX_ENTRY. */
 export function encodeEntries(entries: readonly Uint8Array[]): Uint8Array {
   const bundle = new Uint8Array(entries.reduce((sum, { length }) => sum + LENGTH + length, 0));
   const view = viewOf(bundle);

@@ -64,10 +64,7 @@ export async function treeHash(size: number, tiles: TileReader): Promise<Uint8Ar
   return root!;
 }
 
-/**
- * A tree that grows record by record. Keeps only the hashes of its full subtrees, one for each 1 in the binary form of
- * its size.
- */
+/** A tree that grows by records. Keeps the hashes of its full subtrees: one for each 1 of its size in binary. */
 export class Frontier {
   #size = 0;
   /** From the largest and leftmost. */

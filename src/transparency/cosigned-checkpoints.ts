@@ -12,10 +12,7 @@ import { WitnessAheadError, type WitnessClient, WitnessForkedError } from './wit
 const ROUND = 1_000;
 /** Milliseconds for the remaining witnesses once enough have cosigned. */
 const GRACE = 250;
-/**
- * Milliseconds after which an unchanged checkpoint is cosigned again, so that recent cosignatures show that it is
- * current.
- */
+/** Milliseconds after which an unchanged checkpoint is cosigned again, to show that it is current. */
 const REFRESH = 60_000;
 /** First and longest pause after failures of a witness, in milliseconds. */
 const MIN_PAUSE = 1_000;
@@ -42,10 +39,7 @@ export interface CosigningOptions {
   readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
-  /**
-   * Called with the reason when a witness has seen what this log does not have, and too few others cosign; and with
-   * undefined when enough cosign again.
-   */
+  /** Called with the reason when a witness is ahead of this log and too few others cosign, and when enough do again. */
   readonly onFault: (fault: Error | undefined) => void;
 }
 

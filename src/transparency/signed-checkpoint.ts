@@ -28,10 +28,7 @@ export async function signCheckpoint(tiles: TileReader, size: number, { signer }
 
 /** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
 export interface KeptCheckpoint {
-  /**
-   * What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. Rejects with
-   * CannotSignError if it cannot be read.
-   */
+  /** What was kept, if the key of the vkey has signed it. Rejects with CannotSignError if it cannot be read. */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
   /**
    * Keeps the next checkpoint in place of the one that it was found to extend, or of an earlier one. That of another log or

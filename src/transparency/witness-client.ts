@@ -35,10 +35,7 @@ export class WitnessAheadError extends Error {
   }
 }
 
-/**
- * The witness says that the log does not extend what it cosigned: the log was rewritten, or it shows the witness another
- * history than before.
- */
+/** The witness says that the log does not extend what it cosigned: one of them was rewritten. */
 export class WitnessForkedError extends Error {
   constructor(name: string, seen: number, size: number, answer: string) {
     super(

@@ -15,10 +15,7 @@ interface Missing {
   readonly first: number;
 }
 
-/**
- * Counts the events without content, and compares the counts with those in the OwnerErased events. Memory grows with
- * the number of erasures, not of events.
- */
+/** Compares how many events lack their content with what the OwnerErased events say. Memory grows with those alone. */
 export class Erasures {
   readonly #missing = new Map<number, Missing>();
   readonly #erased = new Map<number, number>();

@@ -35,10 +35,7 @@ export function positionsCheck(end: number): Check {
   };
 }
 
-/**
- * Does every event continue the chain? Its hash must follow from its content and the previous hash, and its time must
- * not be earlier than the previous time.
- */
+/** Does every event continue the chain: does its hash follow, and is its time not earlier than the one before? */
 export function chainCheck(): Check {
   let head: Head = EMPTY_HEAD;
   return {

@@ -46,10 +46,7 @@ async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   return position;
 }
 
-/**
- * The last position whose event has `time` (milliseconds since 1970) or an earlier time; 0 if there is none. A binary
- * search, because times never decrease.
- */
+/** The last position whose event is not after `time` (milliseconds since 1970); 0 if there is none. A binary search. */
 export async function positionAt(store: Store, time: number): Promise<number> {
   let low = 0;
   let high = (await store.head()).position;

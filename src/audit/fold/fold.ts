@@ -19,10 +19,7 @@ const TABLES = `
   CREATE TABLE keys (owner TEXT, key TEXT, time INTEGER, PRIMARY KEY (owner, key)) STRICT, WITHOUT ROWID;
   BEGIN`;
 
-/**
- * The fold of any number of events in bounded memory: the rest goes to a temporary file. Other work runs between
- * batches. Dispose of it to remove the file.
- */
+/** The fold of any number of events in bounded memory, and a temporary file that goes when it is disposed of. */
 export class Fold implements Disposable {
   readonly #db = new DatabaseSync('');
   readonly #asksDecisions: boolean;

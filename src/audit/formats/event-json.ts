@@ -6,9 +6,7 @@ import type { OwnedRow } from '../../log/store.ts';
 
 declare global {
   interface JSON {
-    /**
-     * A value that JSON.stringify writes as this text, which must be a JSON literal (ECMAScript proposal, in Node 24).
-     */
+    /** A value that JSON.stringify writes as this text, a JSON literal (ECMAScript proposal, in Node 24). */
     rawJSON(text: string): object;
   }
 }
@@ -65,10 +63,7 @@ export const eventJson = (event: LoggedEvent): string => jsonOf(JSON_MEMBERS, ev
 /** The event in the same form without its content, and with its commitment. Safe to publish. */
 export const publicEventJson = (event: LoggedEvent): string => jsonOf(PUBLIC_MEMBERS, event);
 
-/**
- * The members of an event as JSON. Written one by one, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half as
- * long again.
- */
+/** The members of an event as JSON. JSON.stringify with JSON.rawJSON makes an export take half as long again. */
 export function jsonOf(members: readonly JsonMember[], event: LoggedEvent): string {
   let text = '';
   for (const { name, kind, valueIn } of members) {

@@ -44,10 +44,7 @@ function formatOf(bytes: Uint8Array): (typeof FORMATS)[keyof typeof FORMATS] | u
   );
 }
 
-/**
- * Decodes an export in any format, in chunks of any size, to batches of events. Rejects at the first byte that no export
- * has, and says where.
- */
+/** Decodes an export in chunks of any size. Rejects at the first byte that no export has, and says where. */
 export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
   let format: ReturnType<typeof formatOf>;
   let rest: Uint8Array = new Uint8Array();

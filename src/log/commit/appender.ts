@@ -24,10 +24,7 @@ const MAX_PAUSE = 250;
 /** Milliseconds for which a check of the log's end is fresh enough to append there. */
 const FRESH = 4;
 
-/**
- * Milliseconds after an append within which the next one continues a run. A check made when the previous append began
- * is then fresh enough.
- */
+/** Milliseconds after an append within which the next one may rely on a check made when that append began. */
 const RUN = 2;
 
 /**
@@ -94,10 +91,7 @@ export class Appender {
     }
   }
 
-  /**
-   * Resolves when a recent check showed that the log ends with the tail's head, or when the tail has caught up with its
-   * end.
-   */
+  /** Resolves when a recent check showed that the log ends with the tail's head, or the tail has caught up. */
   async #confirm(): Promise<void> {
     const now = monotonic();
     const wanted = (now - this.#ended <= RUN ? this.#begun : now) - FRESH;

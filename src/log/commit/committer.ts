@@ -67,10 +67,7 @@ export interface Terms {
 /** See Committer.submit. */
 export type Submit = (command: Command, cancellation?: Cancellation, terms?: Terms) => Promise<Committed>;
 
-/**
- * Rejection of a command that was certainly not applied here. Its sender may send it again. One shared error: a stack
- * trace takes time.
- */
+/** Rejection of a command that was not applied here and may be sent again. Shared: a stack trace takes time. */
 export const RETURNED = new Error('the command is returned to the instance that sent it');
 
 const outcomeUnknown = () =>
@@ -124,9 +121,7 @@ export class Committer {
     return this.#pending;
   }
 
-  /**
-   * Commands in doubt that are not answered yet. Any append of this instance, even of other commands, ends the doubt.
-   */
+  /** Commands in doubt that are not answered yet. Any append of this instance ends the doubt. */
   get doubts(): number {
     return this.#doubts;
   }
@@ -211,10 +206,7 @@ export class Committer {
     return doubt !== undefined && !this.#appends.ownAfter(doubt.after);
   }
 
-  /**
-   * Answers commands that must not be decided: those whose event is in the log, those of other instances that may have
-   * taken them back, and those that were given up.
-   */
+  /** Answers what must not be decided: what is in the log, may have been taken back elsewhere, or was given up. */
   #sift(commands: Waiting[]): void {
     this.#appends.saw(this.#follower.tail.head.position);
     const now = monotonic();

@@ -13,10 +13,7 @@ import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../ev
 
 /** The decision on one command. */
 export interface CommandDecision {
-  /**
-   * The command's event or its refusal. The event is one of the plan's, or an earlier command with the same idempotency
-   * key produced it.
-   */
+  /** The command's event, which an earlier one with the same idempotency key may have produced, or its refusal. */
   readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
    * The decision stands once this many of the plan's events are in the log. A refusal, and an answer by an earlier event,
@@ -37,10 +34,7 @@ export interface Plan {
 /** A command that waits for its decision. */
 export interface Submitted {
   readonly command: Command;
-  /**
-   * Id of the command's event. The instance that accepted the command makes it, and so finds the event again after any
-   * fault.
-   */
+  /** Id of the command's event, by which the instance that accepted the command finds it after any fault. */
   readonly eventId: string;
 }
 

@@ -21,10 +21,7 @@ export class StateReader {
     this.#knownKeys = new KnownKeys(follower, owners);
   }
 
-  /**
-   * Reads what memory does not hold for these commands, and decides on the state at the tail's head: a step without any
-   * wait. Rejects when the store cannot be reached.
-   */
+  /** Reads what memory lacks for these commands, and decides at the tail's head in a step without any wait. */
   decide<Decided>(submitted: readonly Submitted[], decide: (known: Known) => Decided): Promise<Decided> {
     const commands = submitted.map(({ command }) => command).filter((command) => command.type !== 'EraseOwner');
     return this.#follower.tail.pinned(
@@ -78,10 +75,7 @@ export class StateReader {
     return rows;
   }
 
-  /**
-   * Events of idempotency keys that are not in the tail. These events were in the log when the tail was pinned, so a
-   * later read finds them.
-   */
+  /** Events of idempotency keys that are not in the tail: the log had them when the tail was pinned. */
   async #eventsOf(commands: readonly PlantCommand[]): Promise<Map<string, LoggedEvent>> {
     const events = new Map<string, LoggedEvent>();
     const missing: IdempotencyKey[] = [];

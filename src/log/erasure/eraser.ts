@@ -128,10 +128,7 @@ export class Eraser {
     }
   }
 
-  /**
-   * Counts on, up to a position, the events of an owner whose earlier erasures are finished. Returns the OwnerErased event
-   * of the key, if there is one.
-   */
+  /** Counts an owner's events on, up to a position. Returns the OwnerErased event of the key, if there is one. */
   async *#count(
     erases: Pick<Erases, 'owner' | 'key'>,
     from: Counted,

@@ -42,10 +42,7 @@ export const leafHash = ({ bytes }: Pick<StoredEvent, 'bytes'>): Uint8Array => s
 export const subjectOf = ({ key, owner }: Pick<Erases, 'key' | 'owner'>): Uint8Array =>
   sha256(Buffer.concat([key, Buffer.from(owner)]));
 
-/**
- * The event that follows `head`, with its position, commitment and chain hash. Its time is the clock's, or that of the
- * previous event if that is later.
- */
+/** The event after `head`, sealed. Its time is the clock's, or that of the previous event if that is later. */
 export function seal(
   head: Head,
   event: DomainEvent,

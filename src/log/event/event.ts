@@ -11,10 +11,7 @@ export interface Erases {
   readonly isPublished: boolean;
 }
 
-/**
- * An event as a store keeps it: the bytes that are hashed, and what stands beside them. A field that this release does
- * not know stays in the bytes.
- */
+/** An event as a store keeps it: the bytes that are hashed, unknown fields too, and what stands beside them. */
 export interface StoredEvent {
   /** 1, 2, 3, ... in commit order without a gap. Far below 2^53, so a number holds it exactly. */
   readonly position: number;
@@ -71,10 +68,7 @@ export interface Head {
 /** The head of an empty log. */
 export const EMPTY_HEAD: Head = { position: 0, hash: new Uint8Array(32), time: 0 };
 
-/**
- * The position and id of a command's event. They are those of an earlier event if the command's idempotency key was
- * used before.
- */
+/** The position and id of a command's event, or of the one that used its idempotency key before. */
 export interface Committed extends Pick<LoggedEvent, 'position' | 'eventId'> {
   /** An earlier command with the same idempotency key produced the event; this command did nothing. */
   readonly replayed?: true;

@@ -29,10 +29,7 @@ export const eventBytes = ({ bytes, hash }: StoredEvent): Uint8Array => Buffer.c
 /** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash` and `erases`. */
 export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(event, event);
 
-/**
- * The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. And without
- * `erases`, which is not kept for ever.
- */
+/** The same without `hash`, so that its Event is the log's entry, and without `erases`, which is not kept for ever. */
 export const provenRecordBytes = (event: StoredEvent): Uint8Array => recordOf(event);
 
 function recordOf(

@@ -78,10 +78,7 @@ export class WireWriter {
     return ++this.#end;
   }
 
-  /**
-   * Ends a length-delimited field: writes its length before the content, and moves the content if the length takes more
-   * than a byte.
-   */
+  /** Ends a length-delimited field: writes its length before the content, and moves that if need be. */
   close(start: number): void {
     const length = this.#end - start;
     const more = length < 128 ? 0 : length < 16_384 ? 1 : length < 2_097_152 ? 2 : 3;

@@ -29,10 +29,7 @@ export interface ForwardingOptions {
   readonly observer?: ForwardObserver;
   /** Wraps the submission of other instances' commands, for example in traces. */
   readonly traced?: ((submit: Submit) => Submit) | undefined;
-  /**
-   * Called whenever the writer at an address cannot be reached though it lives (with the fault), and whenever it is
-   * reached (without).
-   */
+  /** Called whenever the writer at an address cannot be reached though it lives, and, without a fault, is reached. */
   readonly onReachable: (writer: string, fault: unknown) => void;
   /** Called with every internal fault of another instance's command. The caller does not get its details. */
   readonly onFault: (error: unknown) => void;

@@ -15,9 +15,7 @@ export interface ForwardedCommand {
 
 /** Commands that are sent together. */
 export interface ForwardedBatch {
-  /**
-   * The writer decides the commands only while no other instance has appended after this position; see Terms.onlyAfter.
-   */
+  /** The writer decides them only while no other instance has appended after this position; see Terms.onlyAfter. */
   readonly after: number;
   readonly commands: readonly ForwardedCommand[];
 }

@@ -45,10 +45,7 @@ export class Receiver {
     return this.#secret !== undefined && timingSafeEqual(shown, this.#secret);
   }
 
-  /**
-   * Begins to accept commands from an admitted instance. `say` gets every message for that instance. `end` is called
-   * when no message will follow.
-   */
+  /** Accepts commands from an admitted instance. `say` gets each message for it; `end` is called after the last. */
   begin(say: (answers: Answers) => void, end: () => void): Reception {
     const reception = new Reception(this.#options, say, () => {
       this.#receptions.delete(reception);
@@ -102,10 +99,7 @@ export class Reception {
     this.#endIfAnswered();
   }
 
-  /**
-   * Announces that no more commands are accepted. Resolves when the link has ended: once all commands are answered, or
-   * after a second.
-   */
+  /** Announces that no more are accepted. Resolves when the link has ended: all are answered, or a second is over. */
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();

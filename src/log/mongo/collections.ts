@@ -19,15 +19,9 @@ export interface LeaseDocument {
   readonly _id: string;
   readonly holder: string;
   readonly until: Date;
-  /**
-   * Id of the server session in which the holder runs transactions under the lease. A new holder ends that session's
-   * transaction.
-   */
+  /** Server session of the holder's transactions under the lease. A new holder ends that session's transaction. */
   readonly session?: Binary;
-  /**
-   * How other instances reach the holder, if it takes commands rather than runs transactions under the lease; see
-   * Contact.
-   */
+  /** How other instances reach a holder that takes commands. */
   readonly contact?: Contact;
 }
 

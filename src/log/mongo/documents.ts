@@ -31,9 +31,7 @@ export interface ErasesDocument extends Omit<Erases, 'key'> {
 /** The projection of a query for events without their keys. */
 export const WITHOUT_KEYS = { owner: 0, plantId: 0, idempotencyKey: 0 } as const;
 
-/**
- * `_id` of a plant. The owner comes first, so that the index on `_id` keeps an owner's plants together and in id order.
- */
+/** `_id` of a plant. The owner comes first, so that the index keeps an owner's plants together and in id order. */
 export interface PlantId {
   readonly owner: string;
   readonly id: Long;

@@ -158,10 +158,7 @@ const between = (after: number, to: number | undefined) => ({
   ...(to !== undefined && { $lte: Long.fromNumber(to) }),
 });
 
-/**
- * Events in one insert. A command may have 16 MiB. An event has at most two texts of 4 KiB, two names from a token and
- * a short key.
- */
+/** Events in one insert, of at most 16 MiB. An event has two texts of 4 KiB, two names from a token and a key. */
 const INSERT_LIMIT = 256;
 
 /** The part of the insert command's response that is used here. */

@@ -6,10 +6,7 @@ import { COMMAND_LIMIT } from './connection/client.ts';
 /** Of any other type than a number, too: MongoDB compares values of one type alone. It takes two seeks in the index. */
 const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
 
-/**
- * A collection that is gone, or a document of `events` that no read by positions meets. Undefined: there is none. MongoDB
- * checks nothing of itself while it is in use.
- */
+/** A collection that is gone, or a document of `events` that no read by positions meets. Undefined: there is none. */
 export async function faultIn(db: Db, clock: CausalClock): Promise<string | undefined> {
   // An auditor's user may not read `leases`, and so does not see whether they are there.
   const { leases: _, ...collections } = collectionsOf(db);

@@ -89,10 +89,7 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
 export interface MongoOptions {
   /** `head` is correct even while a deposed primary has not noticed its loss. Each call then costs a majority write. */
   readonly strictReads?: boolean;
-  /**
-   * Creates and changes nothing, so a database user with read access suffices. Right after a failover `head` may then
-   * miss acknowledged events.
-   */
+  /** Changes nothing, so that read access suffices. After a failover `head` may miss acknowledged events. */
   readonly readOnly?: boolean;
 }
 

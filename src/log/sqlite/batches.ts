@@ -11,10 +11,7 @@ const MOST_OF_QUERY = 256;
 /** Most rows of a batch. */
 const BATCH = 500;
 
-/**
- * Bytes, by `bytesOf`, after which a read ends. A read of more rows than a list in memory may have says nothing more
- * than that the list is long.
- */
+/** Bytes, by `bytesOf`, after which a read ends: more than a list in memory may have says that the list is long. */
 const MOST_BYTES = SHORT_LIST;
 
 /** A table or a part of it, in the order of a key. */

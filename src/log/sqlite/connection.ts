@@ -3,22 +3,13 @@ import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { RefusedAppendError } from '../store.ts';
 
-/**
- * Milliseconds to wait for a lock of another process or thread. A reader holds one briefly when it starts or ends. Short,
- * since the wait blocks the event loop.
- */
+/** Milliseconds to wait for another's lock, such as a reader's at its start or end. It blocks the event loop. */
 export const BUSY_TIMEOUT = 250;
 
-/**
- * Most bytes of the write-ahead log that stay on disk after use. A long read makes it grow further, see WriteAheadLog;
- * that space is freed.
- */
+/** Most bytes of the write-ahead log that stay on disk after use: a long read makes it grow further. */
 const WAL_KEPT = 64 * 1024 * 1024;
 
-/**
- * The path of the database in a directory. Throws when there is none, and the error of the system when that cannot be
- * said.
- */
+/** The path of the database in a directory. Throws when there is none, or when that cannot be said. */
 export function existingFile(directory: string, name: string): string {
   const path = join(directory, name);
   try {
@@ -64,10 +55,7 @@ export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   return statement;
 }
 
-/**
- * Commits all of the work, or throws with none of it applied. Either way the connection is free for the next
- * transaction.
- */
+/** Commits all of the work, or throws with none of it applied and the connection free for the next transaction. */
 export function transaction<T>(db: DatabaseSync, work: () => T): T {
   // Takes the write lock first, so that the data the work reads cannot change before it writes.
   db.exec('BEGIN IMMEDIATE');

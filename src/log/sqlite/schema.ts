@@ -138,10 +138,7 @@ export function checkObjects(db: DatabaseSync, path: string): void {
     );
 }
 
-/**
- * Puts an empty table in the place of each that somebody dropped, for this connection alone. So whoever only reads has the
- * log, and a verification finds what is missing.
- */
+/** Puts an empty table, for this connection, where one was dropped: so the log can be read, and verified. */
 export function standInForDropped(db: DatabaseSync): void {
   for (const { sql } of amissIn(db).filter(isGoneTable)) db.exec(sql.replace('TABLE', 'TEMP TABLE'));
 }

@@ -101,10 +101,7 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
   await appendErasures(store, end, notes);
 }
 
-/**
- * Keeps the id of the log, and ends both write-ahead logs: the one holds what its file lacks, and the other must not stand
- * beside another file.
- */
+/** Keeps the id of the log, and ends both write-ahead logs: the files lack what they hold, and are about to move. */
 function finish(db: DatabaseSync, path: string, copy: string): void {
   db.prepare('ATTACH ? AS new').run(copy);
   db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log');

@@ -208,10 +208,7 @@ export class Follower {
     }
   }
 
-  /**
-   * Skips events that the tail already holds: own appends may have reached it during the read. Returns false if it ends
-   * before an event that the tail cannot take.
-   */
+  /** Takes what the tail does not hold yet. Returns false if it ends before an event that the tail cannot take. */
   #take(batch: readonly LoggedEvent[]): boolean {
     let { head } = this.tail;
     const news = batch.filter(({ position }) => position > head.position);

@@ -328,10 +328,7 @@ export class Tail {
     owners.add(event.owner);
   }
 
-  /**
-   * Calls back with each new run of events, whichever instance appended them, before any other code can see the new
-   * head. Returns a function that stops the calls.
-   */
+  /** Calls back with each new run of events before any code can see the new head. Returns what stops that. */
   onExtended(listener: Listener): () => void {
     return added(this.#onExtended, listener);
   }

@@ -5,10 +5,7 @@ import type { StoredEvent } from '../event/event.ts';
 import type { Nodes, Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
 
-/**
- * The log's Merkle tree is not what was signed: a stored node is lost or changed, or an event below it. Retrying is
- * useless until it is mended.
- */
+/** The log's Merkle tree is not what was signed: a node is lost or changed, or an event. Retrying is useless. */
 export class BrokenTreeError extends Error {
   /** What is wrong, in words. */
   readonly why: string;
@@ -40,10 +37,7 @@ export class NodeBuilder {
     this.#position = position;
   }
 
-  /**
-   * The builder of the nodes that the events after a position make whole. Reads those of the position's own tile, at
-   * most 255.
-   */
+  /** The builder of what the events after a position complete. Reads those of its own tile, at most 255. */
   static async after(store: Pick<Store, 'read'>, position: number): Promise<NodeBuilder> {
     const start = nodesOf(position) * TILE_WIDTH;
     const builder = new NodeBuilder(start);

@@ -28,19 +28,12 @@ interface Entry {
   exactTo: number;
 }
 
-/**
- * Most bytes of a list without its plants: the list, its place in the cache, and the objects around its encoded forms.
- */
+/** Most bytes of a list without its plants: its place in the cache, and the objects around its encoded forms. */
 const LIST_OVERHEAD = 2_048;
-/**
- * Most lists of an owner that one event is compared with. If the owner has more, the event makes all of them inexact.
- */
+/** Most lists of an owner that one event is compared with. If there are more, all become inexact. */
 const COMPARED = 64;
 
-/**
- * The cache divided by this is the most that one list may take, so that a walk through long pages does not evict all
- * other lists.
- */
+/** One list takes at most the cache divided by this, so that a walk through long pages does not evict all others. */
 const LARGEST_PART = 8;
 
 /**
@@ -85,10 +78,7 @@ export class ListCache {
     this.#misses++;
   }
 
-  /**
-   * Stores a list that is exact at the tail's head now, and replaces the previous one. A list that is too large is not
-   * stored, and the previous one is removed.
-   */
+  /** Stores a list that is exact at the tail's head, in place of the previous one; not if it is too large. */
   set(query: ListQuery, list: ShortList): void {
     // The owner's name is in the query, in the list's key, and in the key of the owner's lists.
     const size = LIST_OVERHEAD + 6 * query.owner.length + listBytes(list.plants);

@@ -32,9 +32,7 @@ export interface LongList extends Omit<ShortList, 'plants'> {
   readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
 }
 
-/**
- * Bytes above which a list is streamed from a snapshot instead of held in memory: about 2,500 plants with usual names.
- */
+/** Bytes above which a list is streamed from a snapshot: about 2,500 plants with usual names. */
 export const SHORT_LIST = 1024 * 1024;
 
 /** Most bytes of a plant without its text: its row, its message, and the JSON and protobuf around its fields. */

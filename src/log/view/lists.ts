@@ -101,10 +101,7 @@ export class Lists {
     return this.#atHead(query, plants, true);
   }
 
-  /**
-   * A list from plain reads. Undefined when the list is too long. Concurrent calls for the same list share the reads.
-   * The list is as of their end.
-   */
+  /** A list from plain reads, as of their end, which concurrent calls share. Undefined when it is too long. */
   #short(query: ListQuery): Promise<ShortList | undefined> {
     const key = queryKey(query);
     const reading = this.#reading.get(key);
@@ -181,10 +178,7 @@ export class Lists {
     }
   }
 
-  /**
-   * The tail is pinned only until its entries are copied. Of an owner who was erased meanwhile, they are all that is left: a
-   * short list.
-   */
+  /** Pins the tail until its entries are copied. Of an owner who was erased meanwhile, they are all: a short list. */
   async #opened(query: ListQuery): Promise<OpenedList | ShortList> {
     const { owner, after } = query;
     const { store, tail } = this.#follower;

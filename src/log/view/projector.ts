@@ -86,10 +86,7 @@ export class Projector {
   readonly #nap = new Nap();
   #restAt = monotonic() + TURN;
 
-  /**
-   * `onBroken` is called when the read model is found to be of no use, with the fault, and when it is of use again. What
-   * else fails goes to `onFault`.
-   */
+  /** `onBroken` gets the fault when the read model is of no use, and undefined when it is again; `onFault` the rest. */
   constructor(
     follower: Follower,
     onFault: (error: unknown) => void,

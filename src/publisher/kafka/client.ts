@@ -15,10 +15,7 @@ import type { EventMessage } from '../message.ts';
 
 hideTimerWarnings();
 
-/**
- * Retries within the library. The first pause is short, because most transactions need one while Kafka completes the
- * previous transaction.
- */
+/** Retries within the library. The first pause is short: Kafka mostly still completes the previous transaction. */
 const RETRY = { initialRetryTime: 5, multiplier: 3, maxRetryTime: 1_000, retries: 6 };
 /** Most milliseconds for which `patiently` begins another attempt, and those between two attempts. */
 const PATIENCE = 10_000;
@@ -46,10 +43,7 @@ export interface KafkaConnection {
 export interface OffsetRange {
   /** Offset of the first record. */
   readonly low: number;
-  /**
-   * All records before this offset are committed or aborted. Without an open transaction, it is the offset of the next
-   * record.
-   */
+  /** All before it are committed or aborted. Without an open transaction, the offset of the next record. */
   readonly high: number;
 }
 
@@ -112,10 +106,7 @@ export class KafkaClient {
     }
   }
 
-  /**
-   * Creates a topic, which may take a moment to appear. For undefined partitions or replicas, the broker's defaults
-   * apply.
-   */
+  /** Creates a topic, which may take a moment to appear. Undefined: the broker's default. */
   async createTopic(
     topic: string,
     partitions: number | undefined,
@@ -172,9 +163,7 @@ export class KafkaClient {
         });
         return Number(sent!.baseOffset);
       },
-      /**
-       * Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection the outcome is unknown.
-       */
+      /** Adds a group's offset for partition 0 of a topic, and commits. A rejection leaves the outcome unknown. */
       async commit(consumerGroupId: string, topic: string, { offset, metadata }: CommittedOffset): Promise<void> {
         const partition = { partition: 0, offset: String(offset), metadata };
         await transaction.sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
@@ -218,10 +207,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Whether a broker answered with an error that it calls retriable. After its own retries the library wraps that error
- * in one that is not retriable.
- */
+/** Whether a broker called its error retriable, which the library wraps after its own retries in one that is not. */
 function isTemporary(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause.name === 'KafkaJSProtocolError') return (cause as { retriable?: boolean }).retriable === true;
@@ -241,10 +227,7 @@ export function partitioner(partitions: number): (key: string) => number {
   return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
 }
 
-/**
- * Hides the warnings that newer versions of Node print because kafkajs sets timers in the past. Other warnings are
- * still printed.
- */
+/** Hides Node's warnings of timers that kafkajs sets in the past, and no others. */
 function hideTimerWarnings(): void {
   for (const print of process.listeners('warning')) {
     process.off('warning', print);

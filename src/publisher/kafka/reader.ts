@@ -27,10 +27,7 @@ interface Lane {
   resume?: (() => void) | undefined;
 }
 
-/**
- * Reads the committed records of a topic up to its end at the start. The caller chooses the partition of each next
- * record.
- */
+/** Reads the committed records of a topic up to its end at the start. The caller chooses each next partition. */
 export class TopicReader {
   readonly #lanes: readonly Lane[];
   #consumer: Consumer | undefined;

@@ -85,10 +85,7 @@ function topicCheck(
     return same ? undefined : { position, message: other };
   }
 
-  /**
-   * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it
-   * was published: its expected message is no longer known.
-   */
+  /** Skips the records of an OwnerErased event, or of one erased after it was published: their message is unknown. */
   async function passOver(position: number): Promise<undefined> {
     for (const partition of ranges.keys()) {
       const record = await reader.peek(partition);
@@ -145,10 +142,7 @@ async function openCheck(options: KafkaOptions): Promise<TopicCheck> {
   }
 }
 
-/**
- * The checkpoint, reconstructed if lost, and ranges that reach at least as far. A commit may be known shortly before it
- * is visible in every partition.
- */
+/** The checkpoint, reconstructed if lost, and ranges that reach it: a commit is known before it is visible. */
 async function settled(client: KafkaClient, names: Names): Promise<[PublisherCheckpoint, OffsetRange[]]> {
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed === undefined) {

@@ -5,10 +5,7 @@ import type { CommittedOffset, KafkaClient, OffsetRange } from './client.ts';
 export interface Names {
   /** The topic of the events. */
   readonly topic: string;
-  /**
-   * An empty topic for the checkpoint's offset. Kafka deletes offsets with their topic, but the checkpoint must outlive
-   * the topic of events, to reveal its loss.
-   */
+  /** An empty topic with the checkpoint's offset, which has to outlive the topic of events to reveal its loss. */
   readonly checkpoint: string;
   /** The consumer group whose offset is the checkpoint. It has no consumers. */
   readonly group: string;
@@ -41,10 +38,7 @@ const kept = (seconds: number) => ({
   'retention.bytes': '-1',
 });
 
-/**
- * Creates missing topics. Rejects if that is not permitted, and with `mismatch` if the topic is gone after events were
- * published to it.
- */
+/** Creates missing topics. Rejects if it may not, and with `mismatch` if a topic is gone that had events. */
 export async function createTopics(client: KafkaClient, names: Names, settings: TopicSettings): Promise<void> {
   if (!(await client.hasTopic(names.checkpoint)))
     await create(client, names.checkpoint, { ...settings, partitions: 1, retention: 0 });

@@ -19,9 +19,7 @@ export class CausalClock {
     this.#latest = operationTime;
   }
 
-  /**
-   * Runs a command in a session that starts no earlier than the clock, and advances the clock to the session's time.
-   */
+  /** Runs a command in a session no earlier than the clock, and advances the clock to the session's time. */
   async run<T>(command: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#client.startSession({ causalConsistency: true });
     try {

@@ -9,10 +9,7 @@ import { UnsuitableDatabaseError } from './requirements.ts';
  */
 const CALL_LIMIT = 8_000;
 
-/**
- * Limit for a call within a transaction. Longer than all waits of one attempt of the driver (11 s), so a call that was
- * given up is certainly over.
- */
+/** Limit for a call within a transaction. The driver's attempt ends before it (11 s), so the call is over then. */
 export const WITHIN_TRANSACTION = 12_000;
 
 /**
@@ -37,10 +34,7 @@ export const withCallLimit = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): P
     () => new MongoOperationTimeoutError(`MongoDB's driver has not ended a call in ${milliseconds} ms`),
   );
 
-/**
- * Milliseconds that the server may take for one command. The server then answers with an error before the connection is
- * given up.
- */
+/** Milliseconds that the server may take for one command: it then answers before the connection is given up. */
 export const COMMAND_LIMIT = 4_000;
 
 /**

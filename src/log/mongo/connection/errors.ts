@@ -34,10 +34,7 @@ export async function ignoring(code: number, step: Promise<unknown>): Promise<vo
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
 
-/**
- * Error codes of servers that shut down or are no longer the primary, as listed in MongoDB's specification of retryable
- * reads.
- */
+/** Codes of servers that shut down or are no longer the primary (MongoDB's specification of retryable reads). */
 const GONE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 
 const isGone = (error: MongoServerError): boolean => GONE.has(Number(error.code));

@@ -17,10 +17,7 @@ const NO_NODE = { _id: Long.NEG_ONE };
 /** What a step of the read model changes. */
 type Parts = Pick<Collections, 'events' | 'plants' | 'checkpoints' | 'tree'>;
 
-/**
- * Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was
- * `from`.
- */
+/** Compares and moves the checkpoint in the caller's transaction; see Store.advance. Returns whether it was `from`. */
 export async function moveCheckpoint(
   parts: Parts,
   session: ClientSession,

@@ -21,10 +21,7 @@ export const SELECT_PLANT = `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ?
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/**
- * An owner's rows of a query over PLANT_COLUMNS, with the owner, the lower bound of the ids (undefined: all) and the
- * limit as parameters.
- */
+/** An owner's rows of a query over PLANT_COLUMNS by owner, lower bound of the ids (undefined: none) and limit. */
 export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, bigint | undefined> => ({
   rows: (after, limit) =>
     (query.all(owner, after ?? -Infinity, limit) as unknown as SQLOutputValue[][]).map((row) =>
