@@ -5,7 +5,7 @@ import { pause } from '../time/pause.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';
-import { type Erased, type EraseProgress, type EraseRequest, Eraser } from './erasure/eraser.ts';
+import { type Erased, type EraseProgress, type EraseRequest, eraseOwner } from './erasure/eraser.ts';
 import { Finisher } from './erasure/finisher.ts';
 import { BrokenChainError, headAt, verifyContent } from './event/chain.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event/event.ts';
@@ -79,7 +79,6 @@ export class EventLog {
   readonly #commitLimit: number;
   readonly #tailBytes: number;
   readonly #finisher: Finisher;
-  readonly #eraser: Eraser;
   readonly #onFault: (error: unknown) => void;
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
@@ -97,8 +96,6 @@ export class EventLog {
     this.#tailBytes = bounds.tailBytes;
     this.#committer = new Committer(follower, this.#states, appender, bounds, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
-    const submit = (command: EraseOwner) => this.submit(command);
-    this.#eraser = new Eraser({ follower, finisher: this.#finisher, submit });
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
     follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([this.#projector.run(), follower.watch(this.#stop.signal, onReachable ?? (() => {}))]);
@@ -128,9 +125,10 @@ export class EventLog {
     return (this.#forwarding ?? this.#committer).submit(command, cancellation);
   }
 
-  /** See Eraser.erase. */
+  /** See eraseOwner. */
   erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
-    return this.#eraser.erase(request);
+    const submit = (command: EraseOwner) => this.submit(command);
+    return eraseOwner({ follower: this.#follower, finisher: this.#finisher, submit }, request);
   }
 
   /**

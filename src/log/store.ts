@@ -124,10 +124,7 @@ export class MayNotEraseError extends Error {
  * useless until somebody has acted. The message says why, in words for callers.
  */
 export class RefusedAppendError extends Error {
-  constructor(why: string, options: ErrorOptions) {
-    super(why, options);
-    this.name = 'RefusedAppendError';
-  }
+  override readonly name = 'RefusedAppendError';
 }
 
 /** The store has ended a snapshot that was in the way of other work. A new one can be taken. */

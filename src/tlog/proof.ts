@@ -4,10 +4,7 @@ import { type Range, rangeHashes, splitOf } from './tree.ts';
 
 /** A proof is invalid, or does not prove the given statement. */
 export class ProofError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ProofError';
-  }
+  override readonly name = 'ProofError';
 }
 
 /** Most hashes of a proof: a tree has at most 2^63 records. */

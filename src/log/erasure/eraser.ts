@@ -64,151 +64,136 @@ const NONE: Counted = { counted: 0, countedTo: 0 };
 const NOTHING: Erased = { position: undefined, events: 0, key: undefined };
 
 /**
- * Erases owners. OwnerErased is an event like any other: it is decided at the head, and from its position on the owner has
- * no plants. What is left to do concerns only earlier positions; see Finisher.
+ * Erases an owner. OwnerErased is an event like any other: it is decided at the head, and from its position on the owner
+ * has no plants. What is left to do concerns only earlier positions; see Finisher. Its number of erased events is exact:
+ * this instance counts up to a position, and the writer adds what came after.
  *
- * Its number of erased events is exact: this instance counts up to a position, and the writer adds what came after.
+ * Yields progress, and the result last: once nothing of the owner from before is in the store, but for
+ * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
+ * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or a
+ * reader of the SQLite database holds up the end, and when the store cannot be reached; what has begun then continues
+ * later.
  */
-export class Eraser {
-  readonly #parts: EraserParts;
+export async function* eraseOwner(parts: EraserParts, request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
+  const erased = yield* erase(parts, request);
+  // The name, which goes last. Also if another call, or a process before this one, has erased.
+  if (erased.position !== undefined) await parts.follower.store.cleared();
+  yield erased;
+}
 
-  constructor(parts: EraserParts) {
-    this.#parts = parts;
-  }
-
-  /**
-   * Erases an owner. Yields progress, and the result last: once nothing of the owner from before is in the store, but for
-   * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
-   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or a
-   * reader of the SQLite database holds up the end, and when the store cannot be reached; what has begun then continues
-   * later.
-   */
-  async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
-    const erased = yield* this.#erase(request);
-    // The name, which goes last. Also if another call, or a process before this one, has erased.
-    if (erased.position !== undefined) await this.#parts.follower.store.cleared();
-    yield erased;
-  }
-
-  async *#erase(request: EraseRequest): AsyncGenerator<EraseProgress, Erased> {
-    const { follower } = this.#parts;
-    const { store, tail } = follower;
-    const { owner, key = randomBytes(KEY_BYTES) } = request;
-    await store.mayErase();
-    let [earlier, counted] = [NOTHING, NONE];
-    for (let attempt = 1; ; attempt++) {
-      await follower.sync();
-      const to = tail.head.position;
-      // Later erasures have not removed anything yet that is counted, or the writer refuses the count.
-      earlier = (yield* this.#finishEarlier(owner)) ?? earlier;
-      const found = yield* this.#count({ owner, key }, counted, to);
-      if ('position' in found) return yield* this.#outcome(found.position, key);
-      counted = found;
-      // What was removed while it was counted is of an erasure that the tail has now.
-      await follower.sync();
-      if (counted.counted === 0 && tail.since(owner, to) === 0) return earlier;
-      try {
-        yield { step: 'event' };
-        // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
-        await this.#renewOwnerKey();
-        const { position } = await this.#parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
-        yield { step: 'read_model', appended: { position, key } };
-        return yield* this.#outcome(position, key);
-      } catch (error) {
-        if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
-      }
-    }
-  }
-
-  async #renewOwnerKey(): Promise<void> {
+async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator<EraseProgress, Erased> {
+  const { follower } = parts;
+  const { store, tail } = follower;
+  const { owner, key = randomBytes(KEY_BYTES) } = request;
+  await store.mayErase();
+  let [earlier, counted] = [NOTHING, NONE];
+  for (let attempt = 1; ; attempt++) {
+    await follower.sync();
+    const to = tail.head.position;
+    // Later erasures have not removed anything yet that is counted, or the writer refuses the count.
+    earlier = (yield* finishEarlier(parts, owner)) ?? earlier;
+    const found = yield* count(parts, { owner, key }, counted, to);
+    if ('position' in found) return yield* outcome(parts, found.position, key);
+    counted = found;
+    // What was removed while it was counted is of an erasure that the tail has now.
+    await follower.sync();
+    if (counted.counted === 0 && tail.since(owner, to) === 0) return earlier;
     try {
-      await this.#parts.follower.store.ownerKey(true);
+      yield { step: 'event' };
+      // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
+      await renewOwnerKey(parts);
+      const { position } = await parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
+      yield { step: 'read_model', appended: { position, key } };
+      return yield* outcome(parts, position, key);
     } catch (error) {
-      throw error instanceof RefusedAppendError ? refused(error) : error;
+      if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
     }
   }
+}
 
-  /** Counts an owner's events on, up to a position. Returns the OwnerErased event of the key, if there is one. */
-  async *#count(
-    erases: Pick<Erases, 'owner' | 'key'>,
-    from: Counted,
-    to: number,
-  ): AsyncGenerator<EraseProgress, Counted | LoggedEvent> {
-    const { owner } = erases;
-    const subject = subjectOf(erases);
-    let { counted } = from;
-    for await (const events of this.#parts.follower.store.read(from.countedTo, { to, owner, erasures: true })) {
-      for (const logged of events) {
-        if (plantEventOf(logged)?.owner === owner) counted++;
-        if (logged.event?.type !== 'OwnerErased') continue;
-        if (logged.event.subject !== undefined && Buffer.compare(logged.event.subject, subject) === 0) return logged;
-        // It may have removed what was counted before.
-        if (from.countedTo > 0 && (logged.erases?.owner ?? owner) === owner)
-          return yield* this.#count(erases, NONE, to);
-      }
-      yield { step: 'count', done: counted };
-    }
-    return { counted, countedTo: to };
+async function renewOwnerKey({ follower }: EraserParts): Promise<void> {
+  try {
+    await follower.store.ownerKey(true);
+  } catch (error) {
+    throw error instanceof RefusedAppendError ? refused(error) : error;
   }
+}
 
-  /** The outcome of an erasure, once it is finished. */
-  async *#outcome(position: number, key: Uint8Array): AsyncGenerator<EraseProgress, Erased> {
-    yield* this.#finished(position);
-    return { position, events: eventsErased(await eventAt(this.#parts.follower.store, position)), key };
-  }
-
-  /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
-  async *#finishEarlier(owner: string): AsyncGenerator<EraseProgress, Erased | undefined> {
-    let last: Erased | undefined;
-    for (const unfinished of await this.#parts.follower.store.unfinished()) {
-      const { position, erases } = unfinished;
-      if (erases.owner !== owner) continue;
-      yield* this.#finished(position);
-      last = { position, events: eventsErased(unfinished), key: erases.key };
+/** Counts an owner's events on, up to a position. Returns the OwnerErased event of the key, if there is one. */
+async function* count(
+  parts: EraserParts,
+  erases: Pick<Erases, 'owner' | 'key'>,
+  from: Counted,
+  to: number,
+): AsyncGenerator<EraseProgress, Counted | LoggedEvent> {
+  const { owner } = erases;
+  const subject = subjectOf(erases);
+  let { counted } = from;
+  for await (const events of parts.follower.store.read(from.countedTo, { to, owner, erasures: true })) {
+    for (const logged of events) {
+      if (plantEventOf(logged)?.owner === owner) counted++;
+      if (logged.event?.type !== 'OwnerErased') continue;
+      if (logged.event.subject !== undefined && Buffer.compare(logged.event.subject, subject) === 0) return logged;
+      // It may have removed what was counted before.
+      if (from.countedTo > 0 && (logged.erases?.owner ?? owner) === owner) return yield* count(parts, erases, NONE, to);
     }
-    return last;
+    yield { step: 'count', done: counted };
   }
+  return { counted, countedTo: to };
+}
 
-  /** Finishes an erasure, but for the topic, or waits for another instance that does. */
-  async *#finished(position: number): AsyncGenerator<EraseProgress> {
-    const { finisher, follower } = this.#parts;
-    let [reached, deadline] = [-1, monotonic() + PATIENCE];
-    for (;;) {
-      await follower.sync();
-      // Another instance may have appended the event. Before this one has read it, a server that was deposed would know of
-      // no erasure, as if this one were complete.
-      const isRead = follower.tail.head.position >= position;
-      const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
-      if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
-      // The finisher leaves such a one out.
-      if (mine !== undefined) verifyContent(mine);
-      const at = mine === undefined ? 0 : await follower.store.checkpoint();
-      if (mine !== undefined && at >= position) {
-        // Another instance may do it, which tells nothing here. A caller who has left is noticed by what is told.
-        yield { step: 'contents' };
-        yield* this.#during(finisher.finish(), mine);
-      } else {
-        if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
-        if (monotonic() > deadline) throw stuck(position);
-        yield { step: 'read_model' };
-      }
-      await pause(LOOK);
-    }
+/** The outcome of an erasure, once it is finished. */
+async function* outcome(parts: EraserParts, position: number, key: Uint8Array): AsyncGenerator<EraseProgress, Erased> {
+  yield* finished(parts, position);
+  return { position, events: eventsErased(await eventAt(parts.follower.store, position)), key };
+}
+
+/** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
+async function* finishEarlier(parts: EraserParts, owner: string): AsyncGenerator<EraseProgress, Erased | undefined> {
+  let last: Erased | undefined;
+  for (const unfinished of await parts.follower.store.unfinished()) {
+    const { position, erases } = unfinished;
+    if (erases.owner !== owner) continue;
+    yield* finished(parts, position);
+    last = { position, events: eventsErased(unfinished), key: erases.key };
   }
+  return last;
+}
 
-  async *#during(work: Promise<void>, erasure: Unfinished): AsyncGenerator<EraseProgress> {
-    let isOver = false;
-    const over = work.finally(() => {
-      isOver = true;
-    });
-    // Whoever reads the progress may stop at any time.
-    over.catch(() => {});
-    while (!isOver) {
-      await Promise.race([over, pause(LOOK)]);
-      const progress = this.#parts.finisher.progress(erasure.position);
-      if (progress !== undefined) yield progressOf(progress, erasure);
+/** Finishes an erasure, but for the topic, or waits for another instance that does. */
+async function* finished(parts: EraserParts, position: number): AsyncGenerator<EraseProgress> {
+  const { finisher, follower } = parts;
+  let [reached, deadline] = [-1, monotonic() + PATIENCE];
+  for (;;) {
+    await follower.sync();
+    // Another instance may have appended the event. Before this one has read it, a server that was deposed would know of
+    // no erasure, as if this one were complete.
+    const isRead = follower.tail.head.position >= position;
+    const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
+    if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
+    // The finisher leaves such a one out.
+    if (mine !== undefined) verifyContent(mine);
+    const at = mine === undefined ? 0 : await follower.store.checkpoint();
+    if (mine !== undefined && at >= position) {
+      // Another instance may do it, which tells nothing here. A caller who has left is noticed by what is told.
+      yield { step: 'contents' };
+      yield* during(parts, mine);
+    } else {
+      if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
+      if (monotonic() > deadline) throw stuck(position);
+      yield { step: 'read_model' };
     }
-    await over;
+    await pause(LOOK);
+  }
+}
+
+async function* during({ finisher }: EraserParts, erasure: Unfinished): AsyncGenerator<EraseProgress> {
+  const over = finisher.finish().then(() => true);
+  // Whoever reads the progress may stop at any time.
+  over.catch(() => {});
+  while ((await Promise.race([over, pause(LOOK)])) !== true) {
+    const progress = finisher.progress(erasure.position);
+    if (progress !== undefined) yield progressOf(progress, erasure);
   }
 }
 

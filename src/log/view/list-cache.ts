@@ -16,11 +16,6 @@ export interface ListCacheStatistics {
 }
 
 /** A list that was exact at the tail's head from its read up to a position. */
-export interface EarlierList {
-  readonly list: ShortList;
-  readonly position: number;
-}
-
 interface Entry {
   readonly query: ListQuery;
   readonly list: ShortList;
@@ -68,9 +63,8 @@ export class ListCache {
   }
 
   /** The list as it was before later events of its owner, if the cache holds it. */
-  earlier(query: ListQuery): EarlierList | undefined {
-    const entry = this.#lists.peek(queryKey(query));
-    return entry && { list: entry.list, position: entry.exactTo };
+  earlier(query: ListQuery): Readonly<Entry> | undefined {
+    return this.#lists.peek(queryKey(query));
   }
 
   /** Counts a list that was not answered from memory. */

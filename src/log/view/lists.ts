@@ -95,7 +95,7 @@ export class Lists {
   /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
   #refreshed(query: ListQuery): ShortList | undefined {
     const earlier = this.#cache.earlier(query);
-    if (earlier === undefined || earlier.position < this.#follower.tail.base) return undefined;
+    if (earlier === undefined || earlier.exactTo < this.#follower.tail.base) return undefined;
     const { plants, next } = earlier.list;
     if (next !== undefined || listBytes(plants) > SHORT_LIST) return undefined;
     return this.#atHead(query, plants, true);
@@ -145,23 +145,19 @@ export class Lists {
     const isCut = limit !== undefined && plants.length > limit;
     if (!isCut && !whole) return undefined;
     const { position } = this.#follower.tail.head;
-    const list = isCut ? { ...cut(plants, limit), position } : { plants, next: undefined, position };
+    const list = isCut
+      ? { plants: plants.slice(0, limit), next: plants[limit - 1]!.id, position }
+      : { plants, next: undefined, position };
     this.#cache.set(query, list);
     return list;
   }
 
   /** A list of any length as of one position: a snapshot, and the owner's current entries in the tail. */
   async #long(query: ListQuery): Promise<Listing> {
-    const permit = await this.#permitFor(query.owner);
-    try {
-      const opened = await this.#opened(query);
-      if ('snapshot' in opened) return await openListing(opened, permit, query);
-      permit[Symbol.dispose]();
-      return opened;
-    } catch (error) {
-      permit[Symbol.dispose]();
-      throw error;
-    }
+    using held = new DisposableStack();
+    held.use(await this.#permitFor(query.owner));
+    const opened = await this.#opened(query);
+    return 'snapshot' in opened ? openListing(opened, held.move(), query) : opened;
   }
 
   /** Few owners cannot use up all open snapshots. */
@@ -206,19 +202,8 @@ export class Lists {
   }
 }
 
-/** The first `limit` plants of a longer array, and the id after which the rest continues. */
-function cut(plants: readonly PlantRow[], limit: number): Omit<ShortList, 'position'> {
-  return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
-}
-
 /** Most keys of one read: the size of a batch of commands. */
 const MOST = 512;
-
-/** A row of the read model, with the state of the read model at the read. */
-interface ReadRow extends Omit<Rows<never>, 'rows'> {
-  /** Undefined: no such row. */
-  readonly row: Plant | undefined;
-}
 
 /** Reads rows of the read model by key. Calls in the same turn of the event loop share a read. */
 export class RowReader {
@@ -230,8 +215,8 @@ export class RowReader {
     this.#store = store;
   }
 
-  /** The row of a key, as of a moment after the call. */
-  async row(key: PlantKey): Promise<ReadRow> {
+  /** The row of a key, if there is one, and where the read model stands, as of a moment after the call. */
+  async row(key: PlantKey) {
     if (this.#keys.length === MOST) this.#read = undefined;
     this.#read ??= this.#readSoon();
     const index = this.#keys.push(key) - 1;

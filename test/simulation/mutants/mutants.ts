@@ -183,7 +183,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a remembered list is brought up to the head by a tail that begins later',
     file: 'log/view/lists.ts',
-    from: `if (earlier === undefined || earlier.position < this.#follower.tail.base) return undefined;`,
+    from: `if (earlier === undefined || earlier.exactTo < this.#follower.tail.base) return undefined;`,
     to: `if (earlier === undefined) return undefined;`,
   },
   {

@@ -32,8 +32,5 @@ export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
 
 /** The store can never keep its promises on this database. Retrying is useless. */
 export class UnsuitableDatabaseError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UnsuitableDatabaseError';
-  }
+  override readonly name = 'UnsuitableDatabaseError';
 }
