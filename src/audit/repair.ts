@@ -14,7 +14,6 @@ import { checkpointOf, project } from './project.ts';
 import { steadily, steadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
-/** Nodes of one step. */
 const NODES = 1_024;
 /** Milliseconds until the projector's lease is asked for again. */
 const STANDBY = 250;
@@ -154,7 +153,6 @@ class FoldedLog {
     if (this.position < position) throw tooShort(position);
   }
 
-  /** The nodes of the tree, in runs. */
   *nodes(): Generator<Nodes> {
     for (let first = 0; first < this.#nodes.length; first += NODES)
       yield { first, hashes: this.#nodes.slice(first, first + NODES) };

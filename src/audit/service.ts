@@ -45,11 +45,9 @@ import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 /** Dependencies of the audit. */
 export interface AuditOptions {
   readonly log: EventLog;
-  /** The store of that log. */
   readonly store: Store;
   readonly scopes: ScopePolicy;
   readonly checkpoints: Checkpoints;
-  /** The key that signs the checkpoints. */
   readonly key: () => Promise<LogKey>;
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;

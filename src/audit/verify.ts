@@ -163,7 +163,6 @@ export const UNSURE: Failure = {
   message: 'unknown, because an owner is being erased: verify again later',
 };
 
-/** The questions that need the fold. */
 const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];
 
 /** The verdict on a store that cannot be opened, because of this fault. */

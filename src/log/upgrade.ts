@@ -93,7 +93,6 @@ export interface FormerErasure {
   readonly eventId: string;
   readonly actor: string;
   readonly issuer: string | undefined;
-  /** Whether the contents are removed. */
   readonly isErased: boolean;
   /** Whether the topic has the event, or none is needed. */
   readonly isPublished: boolean;
@@ -189,7 +188,6 @@ export interface UpgradeStep {
   /** What is done to events, such as `copied`. */
   readonly what: string;
   readonly done: number;
-  /** The number of events to do. */
   readonly total: number;
 }
 

@@ -11,7 +11,6 @@ export const refersToNoErasure = (position: number): string =>
 /** The events that one erasure erased. */
 interface Missing {
   count: number;
-  /** Position of the first of them. */
   readonly first: number;
 }
 
@@ -22,7 +21,6 @@ export class Erasures {
   /** Positions of erasures that had not said that all contents are removed when they were read. */
   readonly #underWay = new Set<number>();
 
-  /** Takes the next events. */
   take(events: readonly LoggedEvent[]): void {
     for (const { position, event, erasedBy, erases } of events) {
       if (erases?.isCleared === false) this.#underWay.add(position);

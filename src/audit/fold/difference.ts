@@ -76,7 +76,6 @@ function compareKeys(a: OwnedRow, b: OwnedRow): number {
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
 }
 
-/** Reads rows one by one from batches. */
 class RowReader implements AsyncDisposable {
   index = 0;
   #batch: readonly OwnedRow[] = [];

@@ -98,7 +98,6 @@ export class Fold implements Disposable {
     if (why !== undefined) this.#misfit ??= { position: logged.position, message: why };
   }
 
-  /** Why the event was not allowed, if it was not. */
   #applyPlant(event: PlantEvent): string | undefined {
     const { owner, plantId } = event;
     const plant = () => `plant ${plantId} of ${JSON.stringify(owner)}`;

@@ -14,10 +14,8 @@ const MAX_LINE = 64 * 1024;
 /** Keeps a byte order mark, which no line begins with. */
 const UTF_8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Members that every line has. */
 const REQUIRED = ['position', 'eventId', 'time', 'type', 'hash'];
 
-/** The members of a line. */
 type Members = Partial<
   Omit<LoggedEvent, 'event' | 'bytes' | 'content' | 'isExtended'> & {
     eventBytes: Uint8Array;

@@ -48,7 +48,6 @@ export interface Doubt {
 
 /** Terms of a command that came from another instance or comes back from one. */
 export interface Terms {
-  /** Id of the command's event. */
   readonly eventId: string;
   /** When the command is given up, by the monotonic clock: the wall clock may jump. */
   readonly deadline: number;
@@ -287,7 +286,6 @@ export class Committer {
     if (left.length < commands.length) commands.splice(0, commands.length, ...left);
   }
 
-  /** Answers a command that was not decided. */
   #fail(waiting: Waiting, error: Error): void {
     this.#answer(waiting, this.#isInDoubt(waiting) ? outcomeUnknown() : error);
   }

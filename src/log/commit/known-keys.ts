@@ -8,13 +8,11 @@ const IDS = 1_000_000;
 const LEARNED_ROWS = 10_000;
 /** Longest name of a remembered owner, which limits the memory for names to a few MB. */
 const LONGEST_NAME = 512;
-/** Rows of one read. */
 const PAGE = 1_000;
 
 /** An id as a number where that is exact. A number takes a fraction of a bigint's memory. */
 type CompactId = number | bigint;
 
-/** The ids of an owner's plants. */
 interface Known {
   readonly ids: Set<CompactId>;
 }

@@ -40,7 +40,6 @@ export interface Submitted {
 
 /** The state at the head, as far as the commands ask for it. */
 export interface Known {
-  /** Whether the command's plant exists. */
   isThere(command: PlantCommand): boolean;
   /** The owner's last event with the command's idempotency key, which it has. */
   eventOf(command: PlantCommand): LoggedEvent | undefined;
@@ -52,11 +51,9 @@ export interface Known {
 class Left {
   /** Whether the owner was erased in the batch: nothing from before it counts. */
   isErased = false;
-  /** The owner's events in the batch. */
   events = 0;
   /** Whether plants exist, by id. */
   readonly plants = new Map<bigint, boolean>();
-  /** Events by idempotency key. */
   readonly named = new Map<string, LoggedEvent>();
 
   erase(): void {

@@ -32,7 +32,6 @@ export interface EraseProgress {
 
 /** The result of an erasure. Without a position, the owner had no events with content and nothing was done. */
 export interface Erased {
-  /** Position of the OwnerErased event. */
   readonly position: number | undefined;
   /** Events that lost their content. */
   readonly events: number;
@@ -142,7 +141,6 @@ async function* count(
   return { counted, countedTo: to };
 }
 
-/** The outcome of an erasure, once it is finished. */
 async function* outcome(parts: EraserParts, position: number, key: Uint8Array): AsyncGenerator<EraseProgress, Erased> {
   yield* finished(parts, position);
   return { position, events: eventsErased(await eventAt(parts.follower.store, position)), key };

@@ -4,10 +4,8 @@ import type { Head, LoggedEvent, StoredEvent } from './event.ts';
 import { CONTENT, DIGEST, EVENT, type Field, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
-/** The values of fields by name. */
 type Values = Record<string, unknown>;
 
-/** How the fields of a message are read. */
 interface Message {
   /** By number. */
   readonly fields: readonly (Field | undefined)[];
@@ -39,7 +37,6 @@ const TIMESTAMP = messageOf(
   () => true,
 );
 
-/** What the events of a type have. */
 interface EventType {
   /** One shared string for all events of the type: each decoded string would be a new one. */
   readonly type: DomainEvent['type'];
@@ -125,7 +122,6 @@ export function headOf({ position, bytes, hash }: Pick<StoredEvent, 'position' |
 const brokenAt = (position: number, error: unknown): unknown =>
   error instanceof RangeError ? new BrokenChainError(position, error.message) : error;
 
-/** What the bytes of an event say. */
 type Frame = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'commitment' | 'isExtended'> & {
   readonly eventType: EventType;
   readonly erased: number | undefined;

@@ -1,4 +1,3 @@
-/** Wire types of protobuf's binary encoding. */
 const WIRE = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
 
 const REPLACEMENT = '\ufffd';
@@ -45,7 +44,6 @@ export class WireReader {
     return value;
   }
 
-  /** The value of an int64 field. */
   int64(): bigint {
     this.#expect(WIRE.varint);
     this.#varint();
@@ -53,7 +51,6 @@ export class WireReader {
     return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
   }
 
-  /** The value of a string field. */
   text(): string {
     const start = this.#span();
     const text = this.#bytes.toString('utf8', start, this.#at);
@@ -82,7 +79,6 @@ export class WireReader {
     this.#end = outer;
   }
 
-  /** Skips the value of a field. */
   skip(): void {
     if (this.#type === WIRE.varint) this.#varint();
     else if (this.#type === WIRE.lengthDelimited) this.#span();

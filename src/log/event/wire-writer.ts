@@ -1,6 +1,5 @@
 import { keptBytes } from './kept-bytes.ts';
 
-/** Wire types of protobuf's binary encoding. */
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 
@@ -66,7 +65,6 @@ export class WireWriter {
     this.close(start);
   }
 
-  /** Fields that are encoded already. */
   fields(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;

@@ -13,12 +13,10 @@ import { Receiver } from './receiver.ts';
 
 /** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */
 const LINK_AGE = 50 * 60_000;
-/** The lease's name. */
 const WRITER = 'writer';
 /** First and longest pause after the writer could not be reached, in milliseconds. */
 const PAUSE = 125;
 const MAX_PAUSE = 2_000;
-/** Bytes of a secret. */
 const SECRET_BYTES = 32;
 
 /** How instances reach each other. */

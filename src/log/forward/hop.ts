@@ -7,7 +7,6 @@ export interface ForwardedCommand {
   /** Identifies the command on its link: 1, 2, 3, ... */
   readonly number: number;
   readonly command: Command;
-  /** Id of the command's event. */
   readonly eventId: string;
   /** Milliseconds until the command is given up. */
   readonly timeLeft: number;

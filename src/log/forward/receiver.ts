@@ -14,7 +14,6 @@ export interface ReceiverOptions {
   readonly follower: Follower;
   readonly submit: Submit;
   readonly observer: ForwardObserver | undefined;
-  /** Called with internal faults. */
   readonly onFault: (error: unknown) => void;
 }
 

@@ -73,7 +73,6 @@ export function toLoggedEvent({ _id, event, hash, content, erasedBy, erases }: E
   }
 }
 
-/** All members of a document. */
 const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
   ...(['_id', 'event', 'hash', 'content', 'erasedBy'] as const),
   ...(['owner', 'plantId', 'idempotencyKey', 'erases'] as const),

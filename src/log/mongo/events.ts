@@ -111,7 +111,6 @@ const knownHead = (db: Db, clock: CausalClock): Promise<Head> =>
     }),
   );
 
-/** What one read asks for: of the events between two positions, the first that match. */
 interface Query {
   readonly after: number;
   readonly to: number | undefined;

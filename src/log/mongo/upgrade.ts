@@ -182,11 +182,9 @@ async function logIn({ events }: Collections, patiently: Patience): Promise<Form
   return { total: Number(last?._id ?? 0), read, eventOf };
 }
 
-/** The collection of erasures that 1.0.0 had begun. */
 const NOTES = 'erasures';
 
 interface NoteDocument {
-  /** The owner. */
   readonly _id: string;
   readonly eventId: string;
   readonly actor: string;

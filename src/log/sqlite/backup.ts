@@ -66,7 +66,6 @@ function copy(path: string, draft: string, file: string): void {
   }
 }
 
-/** The head of the copy, read from the copy. */
 function headOf(draft: string): Head {
   const db = openReader(draft);
   try {

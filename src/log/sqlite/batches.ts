@@ -8,7 +8,6 @@ const FIRST_QUERY = 64;
 /** Most rows of one query, of a read whose first rows were small: at worst 2 MiB. */
 const MOST_OF_QUERY = 256;
 
-/** Most rows of a batch. */
 const BATCH = 500;
 
 /** Bytes, by `bytesOf`, after which a read ends: more than a list in memory may have says that the list is long. */
@@ -16,7 +15,6 @@ const MOST_BYTES = SHORT_LIST;
 
 /** A table or a part of it, in the order of a key. */
 export interface Table<Row, Key> {
-  /** The first rows above a key. */
   rows(after: Key, limit: number): Row[];
   keyOf(row: Row): Key;
   /** Most bytes of these rows in memory. */

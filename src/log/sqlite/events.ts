@@ -9,7 +9,6 @@ import { type Table, tableBatches } from './batches.ts';
 import { prepareQuery, written } from './connection.ts';
 import { eachKey, type ReadQueue } from './read-queue.ts';
 
-/** Above every position. */
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 
 /** Positions searched at once: a few milliseconds of the event loop. */
@@ -19,7 +18,6 @@ const SEARCHED = 2_000;
 export const EVENT_COLUMNS =
   'position, event, hash, content, erased_by, erases_owner, erases_key, erases_cleared, erases_published';
 
-/** Number of EVENT_COLUMNS. */
 const EVENT_WIDTH = 9;
 
 /** Columns by which events are found; see EventKeys. */
@@ -40,7 +38,6 @@ const KEYS_IN_USE = `owner, plant_id, iif(idempotency_key IS NULL OR EXISTS (SEL
   WHERE (found.owner, found.idempotency_key, found.position) = (events.owner, events.idempotency_key, events.position)),
   idempotency_key, x'')`;
 
-/** The queries of a connection. */
 const prepareQueries = (db: DatabaseSync) => ({
   head: prepareQuery(db, SELECT_HEAD),
   read: prepareQuery(

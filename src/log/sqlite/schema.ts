@@ -160,7 +160,6 @@ export function misfit(db: DatabaseSync): string | undefined {
   return stray && `a row of idempotency_keys names position ${stray.position}, whose event it does not fit`;
 }
 
-/** A table, an index or a trigger. */
 interface SchemaObject {
   readonly type: string;
   readonly name: string;

@@ -88,7 +88,6 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
   }
 }
 
-/** Appends the events to the new store. */
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
   const next = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
   const log: FormerLog<FormerEvent> = {

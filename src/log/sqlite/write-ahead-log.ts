@@ -18,7 +18,6 @@ const BUSY_LIMIT = 6_000;
 /** Failed attempts without a snapshot that show that another reader needs the log: about a second. */
 const FAILURES = 10;
 
-/** Milliseconds between two attempts. */
 const PAUSE = 100;
 
 const STILL_READ = new PlantStoreError(

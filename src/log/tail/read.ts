@@ -3,7 +3,6 @@ import { intactRange } from '../whole-range.ts';
 import type { Follower } from './follower.ts';
 import type { Tail } from './tail.ts';
 
-/** Most events in one batch from the tail. */
 const BATCH = 1_000;
 
 /** How to read the log. */

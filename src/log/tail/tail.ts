@@ -62,7 +62,6 @@ export class Tail {
   /** The position of the last OwnerErased event in the tail, by owner. */
   readonly #ended = new Map<string, number>();
   readonly #onFault: (error: unknown) => void;
-  /** Each owner's entries in ascending id. */
   readonly #owners = new Map<string, TailEntry[]>();
   readonly #named = new Map<string, LoggedEvent>();
   #pins = new Map<number, number>();

@@ -8,7 +8,6 @@ import { BrokenTreeError, NodeBuilder, nodesOf } from './nodes.ts';
 /** Most bytes of cached event blocks. */
 const BLOCK_BYTES = 8 * 1024 * 1024;
 
-/** Most nodes of one read. */
 const READ = 4_096;
 
 /** 256 consecutive events, or the first few of them. */

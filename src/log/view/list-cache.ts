@@ -9,7 +9,6 @@ export interface ListCacheStatistics {
   readonly hits: number;
   /** Lists that needed a read. */
   readonly misses: number;
-  /** Lists in the cache. */
   readonly entries: number;
   /** Upper bound of their memory in bytes, including their encoded forms. */
   readonly bytes: number;
@@ -37,7 +36,6 @@ const LARGEST_PART = 8;
  */
 export class ListCache {
   readonly #lists: LRUCache<string, Entry>;
-  /** The exact lists of each owner. */
   readonly #exact = new Map<string, Set<Entry>>();
   readonly #largest: number;
   #hits = 0;

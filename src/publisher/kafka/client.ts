@@ -95,7 +95,6 @@ export class KafkaClient {
     for (const socket of this.#sockets) socket.destroy(new Error('closed'));
   }
 
-  /** Whether a topic exists. */
   async hasTopic(topic: string): Promise<boolean> {
     try {
       await this.#admin.fetchTopicMetadata({ topics: [topic] });

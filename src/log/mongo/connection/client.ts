@@ -64,7 +64,6 @@ const CLIENT: MongoClientOptions = {
 /** Writes wait for the journals of a majority. */
 export const WRITE_CONCERN = { w: 'majority', journal: true, wtimeoutMS: COMMAND_LIMIT } as const;
 
-/** The database when the URI names none. */
 const DEFAULT_DATABASE = 'plantstore';
 
 /** A client that is not connected yet. Throws UnsuitableDatabaseError when the driver cannot parse the URI. */

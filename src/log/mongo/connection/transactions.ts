@@ -37,7 +37,6 @@ export class Transactions {
     this.#clock = clock;
   }
 
-  /** Id of the server session. */
   get sessionId(): Binary {
     return this.#session.id!.id;
   }

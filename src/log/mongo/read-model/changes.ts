@@ -8,13 +8,11 @@ import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
 import { ownedBy } from './rows.ts';
 
-/** Most keys in one delete. */
 const DELETE_LIMIT = 250;
 
 /** A document that `tree` never has. */
 const NO_NODE = { _id: Long.NEG_ONE };
 
-/** What a step of the read model changes. */
 type Parts = Pick<Collections, 'events' | 'plants' | 'checkpoints' | 'tree'>;
 
 /** Compares and moves the checkpoint in the caller's transaction; see Store.advance. Returns whether it was `from`. */
