@@ -14,7 +14,7 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/log/commit/committer.ts': 'an event says when it happened',
   'src/log/tail/follower.ts': 'a metric says when it was',
   'src/log/upgrade.ts': 'an event says when it happened',
-  'src/log/sqlite/read-model/changes.ts': 'a generation above all earlier ones, whose number is lost',
+  'src/log/sqlite/read-model/read-model.ts': 'a generation above all earlier ones, whose number is lost',
   'src/log/sqlite/store.ts': 'a lease is shared by processes, which have no other clock in common',
   'src/observe/metrics/counts.ts': 'a metric says when it was',
   'src/observe/health.ts': 'a state says since when',

@@ -3,20 +3,20 @@ import { Binary, type Db, Long, type MongoClient } from 'mongodb';
 import { LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, OWNERS_ID, PRIMARY_ID } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
-import { createClient, databaseOf, withCallLimit } from './connection/client.ts';
+import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
 import { mongoErasures } from './erasures.ts';
 import { mongoEvents } from './events.ts';
-import { faultIn } from './fault.ts';
 import { mongoLeases } from './leases.ts';
 import { mongoReadModel } from './read-model/read-model.ts';
 import { checkSchema } from './schema.ts';
 
 /**
- * The log and the read model in a MongoDB replica set: the methods of its parts. Takes ownership of a connected client. `db` must have what createSchema creates.
+ * The log and the read model in a MongoDB replica set: the methods of its parts. Takes ownership of a connected client.
+ * `db` must have what createSchema creates.
  */
 function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Primary): Store {
   const collections = collectionsOf(db);
@@ -83,6 +83,23 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
     meta.findOneAndUpdate({ _id: OWNERS_ID }, update, { ...options, session }),
   );
   return found!.key!.value();
+}
+
+/** Of any other type than a number, too: MongoDB compares values of one type alone. It takes two seeks in the index. */
+const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
+
+/** A collection that is gone, or a document of `events` that no read by positions meets. Undefined: there is none. */
+async function faultIn(db: Db, clock: CausalClock): Promise<string | undefined> {
+  // An auditor's user may not read `leases`, and so does not see whether they are there.
+  const { leases: _, ...collections } = collectionsOf(db);
+  const there = await db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray();
+  const gone = Object.keys(collections).filter((collection) => !there.some(({ name }) => name === collection));
+  if (gone.length > 0) return `gone: ${gone.join(', ')}`;
+  const options = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
+  const found = await clock.run((session) => collections.events.findOne(NO_POSITION, { ...options, session }));
+  return found === null
+    ? undefined
+    : 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it';
 }
 
 /** Options of the MongoDB store. */

@@ -1,17 +1,25 @@
-import { Binary, type Db, type Document, Long } from 'mongodb';
+import { Binary, type Db, type Document, Long, type Timestamp } from 'mongodb';
 import { keyString, plantFields, withId } from '../../../domain/plant.ts';
 import { Semaphore } from '../../../semaphore.ts';
-import { lostCheckpoint, type Rows, type Standing, type Store } from '../../store.ts';
+import { batches, type Page } from '../../batches.ts';
+import {
+  lostCheckpoint,
+  type OwnedRow,
+  type PlantRow,
+  type Rows,
+  type Snapshot,
+  type Standing,
+  type Store,
+} from '../../store.ts';
 import { storedHash } from '../../tree/nodes.ts';
 import { type CheckpointDocument, type Collections, collectionsOf, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
-import { COMMAND_LIMIT } from '../connection/client.ts';
+import { COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges, hasRows, moveCheckpoint, removeRows } from './changes.ts';
-import { FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
-import { mongoSnapshot } from './snapshot.ts';
+import { after, FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
 const MOST_ROWS = 1_001;
@@ -147,3 +155,43 @@ function standingOf({ position, upTo }: CheckpointDocument): Standing {
 
 const hashOf = (index: number, hash: unknown): Uint8Array =>
   storedHash(index, hash instanceof Binary ? Uint8Array.from(hash.value()) : undefined);
+
+/**
+ * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter
+ * minSnapshotHistoryWindowInSeconds, 300 by default), with or without readers. So an open snapshot is only a timestamp:
+ * any number may be open, and a failover does not end them.
+ *
+ * `moment`: a moment at which the read model stands there. Undefined: its checkpoint is gone. `reads` bounds the reads of
+ * an owner's rows.
+ */
+function mongoSnapshot(db: Db, standing: Standing | undefined, moment: Timestamp, reads: Semaphore): Snapshot {
+  let isClosed = false;
+
+  async function find(filter: Document, limit: number): Promise<Page<OwnedRow>> {
+    const aggregate = {
+      aggregate: 'plants',
+      pipeline: firstRowsStages(filter, limit),
+      cursor: {},
+      readConcern: { level: 'snapshot', atClusterTime: moment },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const [found] = isClosed ? [] : await withCallLimit(db.runCursorCommand(aggregate, FOUND_ROWS).toArray());
+    if (isClosed) throw new Error('the snapshot is closed');
+    return pageOf(found as FoundRows | undefined, limit);
+  }
+
+  return {
+    position: standing?.checkpoint,
+    upTo: standing?.upTo ?? 0,
+    list: (owner, start) =>
+      batches(async (last: PlantRow | undefined, limit) => {
+        using _permit = await reads.acquire(owner);
+        const { rows, whole } = await find(ownedBy(owner, last?.id ?? start), limit);
+        return { rows: rows.map((row) => withId(row.id, row)), whole };
+      }),
+    all: () => batches((last: OwnedRow | undefined, limit) => find(after(last), limit)),
+    async close() {
+      isClosed = true;
+    },
+  };
+}

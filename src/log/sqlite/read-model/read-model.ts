@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Store } from '../../store.ts';
-import { storedHash } from '../../tree/nodes.ts';
+import { textsOf } from '../../../domain/plant.ts';
+import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../../store.ts';
+import { nodesOf, storedHash } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
 import { prepareQuery, transaction } from '../connection.ts';
 import { eachKey, type ReadQueue } from '../read-queue.ts';
-import { applyChanges, hasRows, moveCheckpoint, prepareChanges, removeRows } from './changes.ts';
-import { plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
+import { PLANTS_CHECKPOINT } from '../schema.ts';
+import { FIELD_PARAMETERS, PLANT_COLUMNS, plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
 import { SELECT_CHECKPOINT, standingOf } from './snapshot.ts';
 
 /**
@@ -73,4 +74,66 @@ export function sqliteReadModel(
       return Number((nodeCount.get() as unknown as [bigint])[0]);
     },
   } satisfies Partial<Store>;
+}
+
+const AT = `WHERE name = ${PLANTS_CHECKPOINT} AND position = :from`;
+
+/** Prepares the statements that change the read model and the nodes of the tree. */
+const prepareChanges = (db: DatabaseSync) => ({
+  move: db.prepare(`UPDATE checkpoints SET position = :to ${AT}`),
+  // Rows are being removed only for an erasure right behind the checkpoint.
+  repair: db.prepare(`UPDATE checkpoints SET generation = generation + 1, up_to = (SELECT position FROM events
+    WHERE position = checkpoints.up_to AND position = :from + 1 AND erases_owner IS NOT NULL) ${AT}`),
+  create: db.prepare(
+    `INSERT INTO checkpoints (name, position, generation) VALUES (${PLANTS_CHECKPOINT}, :to, :generation)`,
+  ),
+  isThere: db.prepare(`SELECT 1 FROM checkpoints WHERE name = ${PLANTS_CHECKPOINT}`),
+  begin: db.prepare(`UPDATE checkpoints SET up_to = :upTo ${AT}`),
+  removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
+    AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
+  anyOf: db.prepare('SELECT 1 FROM plants WHERE owner = ? LIMIT 1'),
+  remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
+  insert: db.prepare(`
+    INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
+  node: db.prepare('INSERT OR REPLACE INTO tree (node, hash) VALUES (?, ?)'),
+  truncate: db.prepare('DELETE FROM tree WHERE node NOT BETWEEN 0 AND ? - 1'),
+});
+
+type Statements = ReturnType<typeof prepareChanges>;
+
+/** Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was `from`. */
+function moveCheckpoint(
+  { move, repair, create, isThere, truncate }: Statements,
+  from: number | undefined,
+  to: number | undefined,
+): boolean {
+  if (from !== undefined && from !== to) return move.run({ from, to: to! }).changes === 1;
+  if (from !== undefined && repair.run({ from }).changes === 0) return false;
+  if (from === undefined && isThere.get() !== undefined) return false;
+  // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
+  if (from === undefined && to !== undefined) create.run({ to, generation: Date.now() });
+  if (to !== undefined) truncate.run(nodesOf(to));
+  return true;
+}
+
+/** Rows that one step removes: a few milliseconds. */
+const REMOVED = 256;
+
+/** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
+function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number {
+  if (begin.run({ from, upTo: from + 1 }).changes === 0) return 0;
+  return Number(removeSome.run({ owner, limit: REMOVED }).changes);
+}
+
+/** Whether an owner has rows. Undefined: nobody, who has none. */
+const hasRows = ({ anyOf }: Statements, owner: string | undefined): boolean =>
+  owner !== undefined && anyOf.get(owner) !== undefined;
+
+/** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */
+function applyChanges({ remove, insert, node }: Statements, { deletes, inserts }: Changes, nodes: Nodes): void {
+  for (const { owner, id } of deletes) remove.run(owner, id);
+  for (const row of inserts)
+    if (insert.run(row.owner, row.id, ...textsOf(row)).changes === 0)
+      throw new BrokenReadModelError('the read model has a plant that is to be added');
+  for (const [at, hash] of nodes.hashes.entries()) node.run(nodes.first + at, hash);
 }
