@@ -6,7 +6,6 @@ import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../l
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf } from '../log/view/projector.ts';
-import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { differences } from './fold/difference.ts';
 import { Fold } from './fold/fold.ts';
@@ -41,7 +40,7 @@ export const repairReadModel = (store: Store): AsyncGenerator<Progress> =>
 /** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
 async function* repaired(store: Store, least: number): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
-  const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
+  const lease = stack.adopt(new Lease(store, 'projector'), (taken) => taken.giveBack());
   const target = await targetOf(store, await checkpointOf(store), least);
   const view = await steadyView(store, { to: target });
   const fold = stack.use(new Fold({ shown: view.take }));
@@ -68,11 +67,6 @@ function fittingChanges(step: readonly LoggedEvent[]): Changes {
   const changes = changesOf(step);
   const deletes = new Map([...changes.deletes, ...changes.inserts].map((key) => [keyString(key.owner, key.id), key]));
   return { ...changes, deletes: [...deletes.values()] };
-}
-
-function leaseOf(store: Store): Lease {
-  const holder = randomUUID();
-  return new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
 }
 
 /** The position up to which rows and nodes are to be folded: the checkpoint, or the log's end if that is gone. */

@@ -1,24 +1,23 @@
-import { monotonic } from '../time/host.ts';
+import { monotonic, randomUUID } from '../time/host.ts';
 import { pause, withTimeout } from '../time/pause.ts';
+import type { Contact, Store } from './store.ts';
 
 /** Milliseconds that a lease lasts. Then another instance can take it. */
 export const DURATION = 3_000;
 /** Milliseconds between two attempts to take or renew one. */
 export const RENEWAL = 1_000;
 
-/** Takes or renews the lease for a number of milliseconds; 0 returns it. False while another instance holds it. */
-export type TakeLease = (milliseconds: number) => Promise<boolean>;
-
 /** Lets one instance at a time work. It only avoids contention: two that both believe they hold it do no harm. */
 export class Lease {
-  readonly #take: TakeLease;
+  readonly #take: (milliseconds: number) => Promise<boolean>;
   /** By the monotonic clock: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
   #fault: unknown;
 
-  constructor(take: TakeLease) {
-    this.#take = take;
+  /** `holder`: who takes it. `contact`: how other instances reach the holder; see Store.lease. */
+  constructor(store: Pick<Store, 'lease'>, name: string, holder: string = randomUUID(), contact?: () => Contact) {
+    this.#take = (milliseconds) => store.lease(name, holder, milliseconds, contact?.());
   }
 
   /** Whether this instance holds the lease, as far as it knows. */

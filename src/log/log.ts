@@ -31,10 +31,11 @@ export interface LogLimits extends CommitterLimits {
   readonly knownOwners: number;
   /** Most bytes of events that are kept for readers that were away, although the read model has them. */
   readonly recentBytes: number;
+  /** Most bytes of remembered lists. 0: none. */
+  readonly listBytes: number;
 }
 
-/** The default bounds. */
-export const DEFAULT_LIMITS: LogLimits = {
+const DEFAULT_LIMITS: LogLimits = {
   queue: 8_192,
   batch: 512,
   tailBytes: 128 * 1024 * 1024,
@@ -42,10 +43,8 @@ export const DEFAULT_LIMITS: LogLimits = {
   lists: 32,
   knownOwners: 10_000,
   recentBytes: 32 * 1024 * 1024,
+  listBytes: 64 * 1024 * 1024,
 };
-
-/** Default of the most bytes of remembered lists. */
-export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 
 /** Milliseconds between two checks for abandoned erasures. */
 const ERASURES = 2_000;
@@ -53,8 +52,6 @@ const ERASURES = 2_000;
 /** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
-  /** Most bytes of remembered lists. 0: none. Default: 64 MiB. */
-  readonly listCacheBytes?: number;
   /** Called with every fault of the store that an append or the projector handles, for the service's log. */
   readonly onFault: (error: unknown) => void;
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
@@ -76,25 +73,21 @@ export class EventLog {
   readonly #follower: Follower;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
-  readonly #commitLimit: number;
-  readonly #tailBytes: number;
+  readonly #limits: LogLimits;
   readonly #finisher: Finisher;
   readonly #onFault: (error: unknown) => void;
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
 
   constructor(follower: Follower, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, publishes = false, observer } = options;
+    const { limits, onFault, onReachable, onReadModel, publishes = false, observer } = options;
     this.#onFault = onFault;
     this.#follower = follower;
-    const bounds = { ...DEFAULT_LIMITS, ...limits };
-    this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#lists = new Lists(follower, this.#listCache, bounds.lists);
-    this.#states = new StateReader(follower, bounds.knownOwners);
-    const appender = new Appender(follower, onFault);
-    this.#commitLimit = bounds.commitLimit;
-    this.#tailBytes = bounds.tailBytes;
-    this.#committer = new Committer(follower, this.#states, appender, bounds, observer);
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#listCache = new ListCache(this.#limits.listBytes);
+    this.#lists = new Lists(follower, this.#listCache, this.#limits.lists);
+    this.#states = new StateReader(follower, this.#limits.knownOwners);
+    this.#committer = new Committer(follower, this.#states, new Appender(follower, onFault), this.#limits, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
     follower.changed.addEventListener('abort', () => this.#projector.stop());
@@ -113,7 +106,7 @@ export class EventLog {
       head: head.position,
       checkpoint,
       pending: this.#committer.pending + (this.#forwarding?.pending ?? 0),
-      tail: { events: size, bytes, most: this.#tailBytes },
+      tail: { events: size, bytes, most: this.#limits.tailBytes },
       syncedAt: this.#follower.syncedAt,
       role: this.#forwarding?.role,
       erasures: this.#finisher.pending,
@@ -168,10 +161,9 @@ export class EventLog {
    * see Forwarding. Returns the receiver of their commands. Call it once only.
    */
   join(options: ForwardingOptions): Receiver {
-    this.#forwarding = new Forwarding(
-      { follower: this.#follower, committer: this.#committer, commitLimit: this.#commitLimit },
-      options,
-    );
+    const { commitLimit } = this.#limits;
+    const parts = { follower: this.#follower, committer: this.#committer, commitLimit };
+    this.#forwarding = new Forwarding(parts, options);
     return this.#forwarding.receiver;
   }
 

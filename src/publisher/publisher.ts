@@ -4,7 +4,7 @@ import { Lease } from '../log/lease.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
-import { monotonic, randomUUID } from '../time/host.ts';
+import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { mismatch, type Published, type Topic, type TopicSession } from './topic.ts';
@@ -49,8 +49,7 @@ export class Publisher {
     this.#store = store;
     this.#topic = topic;
     this.#status = new StatusKeeper(onChange);
-    const holder = randomUUID();
-    this.#lease = new Lease((milliseconds) => store.lease('publisher', holder, milliseconds));
+    this.#lease = new Lease(store, 'publisher');
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,
       (held) => this.#whileHeld(held),

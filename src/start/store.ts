@@ -44,8 +44,8 @@ export async function openStore(
         lists: config.limits.maxLongLists,
         tailBytes: config.memory.tail,
         recentBytes: config.memory.recentEvents,
+        listBytes: config.memory.lists,
       },
-      listCacheBytes: config.memory.lists,
       onFault: telemetry.storeFault,
       onReadModel: (fault) => {
         if (fault === undefined) logger.info('the read model can be used again');

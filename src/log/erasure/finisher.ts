@@ -1,4 +1,3 @@
-import { randomUUID } from '../../time/host.ts';
 import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
@@ -35,11 +34,10 @@ export class Finisher {
 
   /** `publishes`: an erasure is complete only once the topic has its event. The signal ends the work. */
   constructor(store: Store, publishes: boolean, signal?: AbortSignal) {
-    const holder = randomUUID();
     this.#store = store;
     this.#publishes = publishes;
     this.#signal = signal;
-    this.#lease = new Lease((milliseconds) => store.lease('erasure', holder, milliseconds));
+    this.#lease = new Lease(store, 'erasure');
   }
 
   /** What the last look found. */

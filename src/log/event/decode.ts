@@ -1,7 +1,7 @@
 import { CONTENT_FIELDS, type ContentField, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import { BrokenChainError } from './chain.ts';
 import type { Head, LoggedEvent, StoredEvent } from './event.ts';
-import { CONTENT, DIGEST, EVENT, type Field, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
+import { CONTENT, DIGEST, EVENT, type Field, HASH, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
 type Values = Record<string, unknown>;
@@ -24,9 +24,6 @@ const messageOf = (
   for (const field of fields) byNumber[field.number] = field;
   return { fields: byNumber, isRefused, nested };
 };
-
-/** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
-const HASH = 15;
 
 const EVENT_MESSAGE = messageOf(EVENT, (number) => number >= HASH);
 const TIMESTAMP = messageOf(

@@ -1,5 +1,8 @@
 import { CONTENT_FIELDS } from '../../domain/events.ts';
 
+/** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
+export const HASH = 15;
+
 /** Bytes of a SHA-256 digest. */
 export const DIGEST = 32;
 /** Bytes of a salt. */

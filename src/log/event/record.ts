@@ -1,7 +1,7 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { decode } from './decode.ts';
 import type { Erases, LoggedEvent, StoredEvent } from './event.ts';
-import { DIGEST } from './fields.ts';
+import { DIGEST, HASH } from './fields.ts';
 import { WireWriter } from './wire-writer.ts';
 
 /** Numbers of the fields of plantstore.v1.Record. */
@@ -13,8 +13,6 @@ const ERASES = 4;
 const OWNER = 1;
 const KEY = 2;
 
-/** Number of `hash` in plantstore.v1.Event. It is the last field, so an event is its canonical bytes and this field. */
-const HASH = 15;
 /** The bytes before `hash`: its tag and its length. */
 const HASH_TAG = Uint8Array.of((HASH << 3) | WireType.LengthDelimited, DIGEST);
 

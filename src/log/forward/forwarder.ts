@@ -45,10 +45,7 @@ export interface ForwardingParts {
   readonly commitLimit: number;
 }
 
-/** The parts that a forwarder uses. */
-export interface ForwarderOptions extends ForwardingParts {
-  readonly observer: ForwardObserver | undefined;
-}
+type ForwarderOptions = ForwardingParts & { readonly observer: ForwardObserver | undefined };
 
 /**
  * Sends the commands of this instance to the writer over one link, from its opening to its end.

@@ -132,9 +132,7 @@ export class Forwarding {
     const { contact, onReachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
-      const lease = new Lease((milliseconds) =>
-        store.lease(WRITER, this.#holder, milliseconds, { ...contact(), secret }),
-      );
+      const lease = new Lease(store, WRITER, this.#holder, () => ({ ...contact(), secret }));
       if (await lease.renew()) {
         this.#reign = this.#write(lease, secret);
         await this.#reign;

@@ -1,7 +1,7 @@
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
-import { monotonic, randomUUID } from '../../time/host.ts';
+import { monotonic } from '../../time/host.ts';
 import { Nap, Pace, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { Lease, RENEWAL } from '../lease.ts';
@@ -92,9 +92,8 @@ export class Projector {
     onFault: (error: unknown) => void,
     onBroken: (fault: BrokenReadModelError | undefined) => void,
   ) {
-    const holder = randomUUID();
     this.#follower = follower;
-    this.#lease = new Lease((milliseconds) => follower.store.lease('projector', holder, milliseconds));
+    this.#lease = new Lease(follower.store, 'projector');
     this.#onFault = onFault;
     this.#onBroken = onBroken;
   }

@@ -133,7 +133,7 @@ test('of many lists at once, one at a time holds rows that are not merged', asyn
     },
     close: async () => {},
   });
-  const log: EventLog = await openLog(counted, { listCacheBytes: 0, onFault: () => {} });
+  const log: EventLog = await openLog(counted, { limits: { listBytes: 0 }, onFault: () => {} });
   const lists = Array.from({ length: CONCURRENT }, async (_, index) => {
     const { plants } = await log.list({ owner: 'alice', after: BigInt(SMALL + index), limit: 10 });
     held--;
