@@ -111,9 +111,9 @@ export async function steadyView(
 }
 
 /**
- * The events of one owner, or of one plant of the owner, after a position, that have their contents. Of an erasure that had
- * begun before, all are left out that it removes. Rejects at the end with ErasedMeanwhileError when one that began later
- * may have removed some.
+ * The events of one owner, or of one plant of theirs, after a position, that have their contents. Of an erasure that
+ * had begun before, all are left out that it removes. Rejects at the end with ErasedMeanwhileError when a later one may
+ * have removed some.
  */
 export async function* eventsOfOwner(
   store: Store,
@@ -143,10 +143,9 @@ export interface SelectedEvents {
 }
 
 /**
- * Of the events of a log, all, or those of one owner, of plants with one id, or both, that have their contents. Of an erasure that
- * had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError where one that began later has
- * removed an event, at the erasure of the owner, and of anybody if plants of all owners were yielded: nobody could tell
- * what is missing.
+ * Of the events of a log, all, or those of one owner, of plants with one id, or both, that have their contents. Of an
+ * erasure that had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError at a later one of
+ * the owner, and of anybody if plants of all owners were yielded: nobody could tell what is missing.
  */
 export async function* selectedEvents(
   store: Store,

@@ -55,9 +55,9 @@ const BEFORE_ALL = Number.NEGATIVE_INFINITY;
 
 /**
  * Answers all questions in one pass over the log, up to its head at the start. The service may run. Yields progress,
- * and last the verdict. Memory is bounded for any log. A question that needs what is unreadable is not asked, and so has
- * a failure. If an owner is erased meanwhile, it begins again, some times. Rejects if the store is unreachable; nothing
- * is proved then.
+ * and last the verdict. Memory is bounded. A question that needs what is unreadable is not asked, and so has a failure.
+ * If an owner is erased meanwhile, it begins again, some times. Rejects if the store is unreachable; nothing is proved
+ * then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   for (let attempt = 1; ; attempt++)

@@ -50,10 +50,7 @@ export interface Changes {
   readonly erased?: string | undefined;
 }
 
-/**
- * Consecutive nodes of level 1 of the log's Merkle tree (c2sp.org/tlog-tiles). Node n is the root of the full tile of
- * the events 256n + 1 to 256n + 256.
- */
+/** Consecutive nodes of level 1 of the Merkle tree (c2sp.org/tlog-tiles): n is of the events 256n + 1 to 256n + 256. */
 export interface Nodes {
   /** Index of the first. */
   readonly first: number;
@@ -90,10 +87,7 @@ export class BrokenReadModelError extends Error {
   }
 }
 
-/**
- * A row has a key that no service writes, so that a repair cannot replace it. Whoever needs the row fails, and the message
- * says what to do. Retrying is useless.
- */
+/** A row has a key that no service writes and no repair replaces. The message says what to do. Retrying is useless. */
 export class MalformedRowError extends Error {
   /** `where` the row is, in words. */
   constructor(where: string) {
@@ -232,9 +226,8 @@ export interface Store {
   append(events: readonly LoggedEvent[]): Promise<number>;
 
   /**
-   * The last event of each of these idempotency keys (at least one), in their order. Undefined: no such event. Includes
-   * at least everything that this handle has read or appended before the call. No event before an OwnerErased event of
-   * its owner is among them.
+   * The last event of each of these idempotency keys (at least one), in their order; undefined if there is none after
+   * the owner's last OwnerErased. Includes at least everything that this handle has read or appended before.
    */
   findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
@@ -307,8 +300,7 @@ export interface Store {
 
   /**
    * Removes the content of all events of an owner before position `by`, that of its OwnerErased event, in ascending
-   * order. Yields the number of events so far. A repeated call does the rest. The caller ensures that the read model is
-   * at `by` or further.
+   * order. Yields the number of events so far; a repeated call does the rest. The read model must be at `by`.
    */
   eraseContents(owner: string, by: number): AsyncIterable<number>;
 

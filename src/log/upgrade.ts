@@ -195,9 +195,8 @@ export interface UpgradeStep {
 const PROGRESS = 5_000;
 
 /**
- * Does an upgrade to its end and tells of it: one line before it, one every few seconds, and one after it. Returns
- * whether there was anything to do, and tells nothing otherwise. Rejects when the signal aborts; the upgrade may go on
- * later.
+ * Does an upgrade to its end, and tells of it at the start, every few seconds and at the end. Returns whether there was
+ * anything to do, and tells nothing otherwise. Rejects when the signal aborts; it may go on later.
  */
 export async function reportUpgrade(
   steps: AsyncIterable<UpgradeStep>,

@@ -21,9 +21,8 @@ const RESTART = 1_000;
 const CLOSE_LIMIT = 5_000;
 
 /**
- * Runs the publisher in its own thread. Writing a message takes Kafka's client more CPU than an append takes the log;
- * on the main thread, catching up made commands several times slower. The thread reads the store itself, so no events
- * pass between threads.
+ * Runs the publisher in its own thread, which reads the store itself. Writing a message takes Kafka's client more CPU
+ * than an append takes the log; on the main thread, catching up made commands several times slower.
  */
 export class PublisherThread implements AsyncDisposable {
   readonly #program: URL;

@@ -15,9 +15,8 @@ export interface TopicSession {
   /** What an operator should know, although publication works. */
   readonly notice: string | undefined;
   /**
-   * Publishes the next events, all or none. Without events, checks that the session is still valid. Skips erased events,
-   * and OwnerErased events whose erasure is complete. Rejects if the events were not published, or if that is unknown; the
-   * session is then unusable.
+   * Publishes the next events, all or none; without events, checks that the session is valid. Skips erased events, and
+   * OwnerErased events whose erasure is complete. After a rejection, which may leave this unknown, it is unusable.
    */
   publish(events: readonly LoggedEvent[]): Promise<void>;
   /** Closes the connections. Events being published may or may not reach the topic. */

@@ -42,9 +42,8 @@ export function checkRecord(
 }
 
 /**
- * The consistency proof that the tree of a size extends the tree of an older size: PROOF(m, D[n]) of RFC 6962, section
- * 2.1.2. Empty for an older size of 0, because every tree extends the empty one. Throws ProofError if the older size is
- * larger.
+ * The consistency proof that the tree of a size extends that of an older size: PROOF(m, D[n]) of RFC 6962, section
+ * 2.1.2; empty for an older size of 0. Throws ProofError if the older size is larger.
  */
 export async function proveTree(size: number, older: number, tiles: TileReader): Promise<Uint8Array[]> {
   return rangeHashes(treeRanges(size, older), size, tiles);

@@ -44,10 +44,7 @@ export function parseLine(bytes: Uint8Array, number: number): LoggedEvent {
   }
 }
 
-/**
- * Parses a line of an export in JSON, the inverse of `eventJson`. Throws for any text that `eventJson` would not write,
- * so nothing in a line is ignored.
- */
+/** The inverse of `eventJson`. Throws for any text that it would not write, so nothing in a line is ignored. */
 export function parseEvent(line: string): LoggedEvent {
   const text = new JsonText(line);
   if (typeof text.value !== 'object' || text.value === null) throw new SyntaxError('it is no JSON object');

@@ -18,9 +18,8 @@ interface Known {
 }
 
 /**
- * Knows which plants of busy owners exist, so that their commands are decided without a read. It holds all plant ids of
- * an owner. It learns an owner in the background at the second lookup, and then keeps the ids current with the tail's
- * head.
+ * Knows which plants of busy owners exist, so that their commands need no read. It holds all plant ids of an owner. It
+ * learns an owner in the background at the second lookup, and then keeps the ids current with the tail's head.
  */
 export class KnownKeys {
   readonly #follower: Follower;

@@ -7,9 +7,8 @@ import { KnownKeys } from './known-keys.ts';
 import type { Known, Submitted } from './plan.ts';
 
 /**
- * Reads the state that commands are decided on. Rows stay valid although the projector moves during the read. The tail
- * is pinned before the read: every key that an event touches from then on is in the tail, and any other row is the same
- * at all times.
+ * Reads the state that commands are decided on, although the projector moves meanwhile. The tail is pinned before the
+ * read: every key that an event touches from then on is in the tail, and any other row stays the same.
  */
 export class StateReader {
   readonly #follower: Follower;

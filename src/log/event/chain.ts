@@ -102,9 +102,8 @@ export function headAfterIntact(head: Head, event: LoggedEvent): Head {
 }
 
 /**
- * Throws BrokenChainError unless a log that ends at `head` still has `known`, its earlier head. The log must not be
- * shorter. If it still ends at the same position, it must end with the same event. verifyNext checks what comes after
- * `known`.
+ * Throws BrokenChainError unless a log that ends at `head` still has `known`, its earlier head: it must not be shorter,
+ * nor end at that position with another event. verifyNext checks what comes after.
  */
 export function verifyKept(known: Head, head: Head): void {
   if (head.position < known.position)

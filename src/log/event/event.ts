@@ -28,9 +28,8 @@ export interface StoredEvent {
 }
 
 /**
- * An event at its position in the log, with its content. No event is ever changed or removed. Its content may be
- * erased: the event then holds only the commitment to it. Everything beside the members of StoredEvent is decoded from
- * them.
+ * An event at its position in the log, with its content. No event is ever changed or removed. Once its content is
+ * erased, it holds only the commitment to it. Everything beside the members of StoredEvent is decoded from them.
  */
 export interface LoggedEvent extends StoredEvent {
   /** UUID, unique in the log. */

@@ -6,8 +6,7 @@ let used = 0;
 
 /**
  * A copy of the first `length` bytes, beside those of other events alone. In Node's own pool an event would keep
- * thousands of bytes of others' short-lived buffers in memory. Events go in the order in which they came, and so their
- * slabs.
+ * thousands of bytes of short-lived buffers in memory. Slabs go in order, as the events do.
  */
 export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array {
   const kept = bytes.subarray(0, length);

@@ -78,10 +78,7 @@ const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
   ...(['owner', 'plantId', 'idempotencyKey', 'erases'] as const),
 ]);
 
-/**
- * The event of a document with its keys, which are compared. So is whether there is a member that no event has, which
- * would be neither hashed nor erased.
- */
+/** The event of a document, compared with its keys. A member that no event has would be neither hashed nor erased. */
 export function toEventWithKeys(document: EventDocument): LoggedEvent {
   const event = toLoggedEvent(document);
   for (const name in document)

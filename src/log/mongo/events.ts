@@ -27,9 +27,8 @@ const SEARCHED = 5_000;
 const BATCH = 260;
 
 /**
- * Most owners in one branch of a look-up, each combined with as many idempotency keys. Each branch costs the server a
- * plan: one branch for each key takes five times as long. The limit also bounds the surplus results of a branch when
- * owners share keys.
+ * Most owners in one branch of a look-up, each combined with as many idempotency keys. A branch for each key takes five
+ * times as long; the limit also bounds what is found in vain when owners share keys.
  */
 const NAMED_LIMIT = 16;
 
@@ -119,10 +118,7 @@ interface Query {
   readonly checksKeys: boolean;
 }
 
-/**
- * The events of a query. A plain command, whose reply is decoded as a whole: the driver's cursor decodes documents one by
- * one and costs half as much again.
- */
+/** The events of a query. A plain command: the driver's cursor, which decodes one by one, costs half as much again. */
 async function find(db: Db, clock: CausalClock, query: Query): Promise<LoggedEvent[]> {
   const { after, to, about, limit, checksKeys } = query;
   const command = {

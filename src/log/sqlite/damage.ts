@@ -27,10 +27,7 @@ export function naming<T>(path: string, work: () => T): T {
   }
 }
 
-/**
- * The same error; one of SQLite names the file, and says that it is in use, that the disk is full, or which rights are
- * needed, if that is the cause.
- */
+/** The same error; one of SQLite names the file, and says what to do if that is in use, full, or may not be used. */
 export function aboutFile(path: string, error: unknown): unknown {
   const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { readonly errcode?: number };
   return code === 'ERR_SQLITE_ERROR' ? new Error(`${path}${wordsFor(errcode, message)}`, { cause: error }) : error;

@@ -48,9 +48,8 @@ export class Lists {
   }
 
   /**
-   * The plants of an owner as of one position that includes everything acknowledged before the call. Rejects with
-   * STORE_UNAVAILABLE. When too many long lists are being streamed, rejects with OVERLOADED, or with TOO_MANY_LISTS if
-   * they are this owner's.
+   * The plants of an owner as of one position that includes everything acknowledged before. Rejects with
+   * STORE_UNAVAILABLE; with OVERLOADED if too many long lists are read, or TOO_MANY_LISTS if they are this owner's.
    */
   async list(query: ListQuery): Promise<Listing> {
     try {
@@ -68,10 +67,7 @@ export class Lists {
     }
   }
 
-  /**
-   * The plant of a key as of one position that includes everything acknowledged before the call. Undefined: no such
-   * plant. Rejects with STORE_UNAVAILABLE.
-   */
+  /** The plant of a key, if there is one, with all that was acknowledged before. Rejects with STORE_UNAVAILABLE. */
   async get(key: PlantKey): Promise<PlantState> {
     try {
       await this.#follower.sync();

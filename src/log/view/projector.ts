@@ -70,9 +70,8 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 }
 
 /**
- * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by
- * lease. If two do, the checkpoint comparison refuses one of them. Decisions and lists use the tail and never wait for
- * the projector.
+ * Advances the read model, and the nodes of the log's tree, behind the log. One instance does so, by lease. If two do,
+ * the checkpoint comparison refuses one. Decisions and lists use the tail and never wait for it.
  */
 export class Projector {
   readonly #follower: Follower;

@@ -18,9 +18,8 @@ export interface TopicFailure {
 }
 
 /**
- * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now, so
- * read the log after this resolves. If Kafka is unreachable, now or later, that is the failure of this question; other
- * questions are unaffected.
+ * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now,
+ * so read the log after this resolves. If Kafka is unreachable, that is the failure of this question alone.
  */
 export async function askTopic(options: KafkaOptions) {
   const opening = openCheck(options);

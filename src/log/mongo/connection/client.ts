@@ -3,9 +3,8 @@ import { withTimeout } from '../../../time/pause.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
 /**
- * Milliseconds after which a call is given up that the driver has not ended: the longest time that the driver waits for
- * a primary and for an answer. A call that was given up may still be running and take effect. Its own filter must keep
- * it from doing harm.
+ * Milliseconds after which a call is given up: the longest that the driver waits for a primary and for an answer. The
+ * call may still be running and take effect. Its own filter must keep it from doing harm.
  */
 const CALL_LIMIT = 8_000;
 

@@ -9,10 +9,7 @@ import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { FIELD_PARAMETERS, PLANT_COLUMNS, plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
 import { SELECT_CHECKPOINT, standingOf } from './snapshot.ts';
 
-/**
- * The read model in a database. `lookUps`: the queue of reads by key. `projecting`: the connection that changes it.
- * `onAdvanced` is called after each step.
- */
+/** The read model. `lookUps`: the queue of reads by key. `projecting`: what changes it. `onAdvanced`: after a step. */
 export function sqliteReadModel(
   db: DatabaseSync,
   reads: ReadQueue,
