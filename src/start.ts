@@ -153,6 +153,6 @@ function servicesOf(
         checks: () => topicChecks(config),
       }),
     },
-    { desc: ErasureService, methods: implementErasure({ log, scopes }) },
+    { desc: ErasureService, methods: implementErasure(log, scopes) },
   ];
 }

@@ -5,34 +5,15 @@ import type { Selection, Store } from '../log/store.ts';
 import { asErased, eventAt, intactRange, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
-/** An event whose content is missing, and the position of the erasure that it names. */
-interface Missing {
-  readonly position: number;
-  readonly erasedBy: number;
-}
-
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
 export class ErasedMeanwhileError extends PlantStoreError {
-  readonly #missing: Missing | undefined;
+  /** The event whose content is missing, if that showed it, and the erasure that it names. */
+  readonly missing: { readonly position: number; readonly erasedBy: number } | undefined;
 
-  /** `missing`: the event whose content is missing, if that showed it. */
-  constructor(missing?: Missing) {
+  constructor(missing?: ErasedMeanwhileError['missing']) {
     super('OWNER_BEING_ERASED', 'an owner was erased while the log was read: try again');
     this.name = 'ErasedMeanwhileError';
-    this.#missing = missing;
-  }
-
-  /** The position of the erasure that removed a content, if a missing one showed it. */
-  get erasure(): number | undefined {
-    return this.#missing?.erasedBy;
-  }
-
-  /** Rejects with BrokenChainError if the log has no such erasure: it was lost, or somebody else removed the content. */
-  async requireErasure(store: Store): Promise<void> {
-    if (this.#missing === undefined) return;
-    const { position, erasedBy } = this.#missing;
-    if ((await eventAt(store, erasedBy))?.type !== 'OwnerErased')
-      throw new BrokenChainError(position, refersToNoErasure(erasedBy));
+    this.missing = missing;
   }
 }
 
@@ -53,9 +34,13 @@ export async function* steadily<Found>(
     try {
       return yield* read(erasure);
     } catch (error) {
-      if (error instanceof ErasedMeanwhileError) await error.requireErasure(store);
-      if (!(error instanceof ErasedMeanwhileError) || attempt === attempts) throw error;
-      erasure = error.erasure ?? erasure;
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      const { missing } = error;
+      // The erasure was lost, or somebody else removed the content.
+      if (missing !== undefined && (await eventAt(store, missing.erasedBy))?.type !== 'OwnerErased')
+        throw new BrokenChainError(missing.position, refersToNoErasure(missing.erasedBy));
+      if (attempt === attempts) throw error;
+      erasure = missing?.erasedBy ?? erasure;
     }
 }
 

@@ -11,23 +11,18 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
-import { type Erased, type EraseProgress, KEY_BYTES } from '../log/erasure/eraser.ts';
+import { type Erased, KEY_BYTES } from '../log/erasure/eraser.ts';
+import type { EraseProgress } from '../log/erasure/finisher.ts';
 import type { EventLog } from '../log/log.ts';
 import { MayNotEraseError } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 
-/** Dependencies of the service. */
-export interface ErasureOptions {
-  readonly log: Pick<EventLog, 'erase'>;
-  readonly scopes: ScopePolicy;
-}
-
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
 /** plantstore.v1.ErasureService. Every call needs the scope `plants:erase` and rejects with PlantStoreError. */
-export function implementErasure({ log, scopes }: ErasureOptions) {
+export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePolicy) {
   async function* eraseOwner(
     { owner, subjectKey }: EraseOwnerRequest,
     { actor, issuer }: Principal,

@@ -23,15 +23,12 @@ export interface TileReader {
   readTile(tile: Tile): Promise<Uint8Array>;
 }
 
-/** Number of records under each hash of a tile of the level. */
-export const recordsPerHash = (level: number): number => TILE_WIDTH ** level;
-
 /** Size of the smallest tree that has the tile. */
-export const sizeFor = ({ level, index, width }: Tile): number => (index * TILE_WIDTH + width) * recordsPerHash(level);
+export const sizeFor = ({ level, index, width }: Tile): number => (index * TILE_WIDTH + width) * TILE_WIDTH ** level;
 
 /** Width of the tile at a level and index in a tree of a size; 0 if the tree has no such tile. */
 export const widthAt = (size: number, level: number, index: number): number =>
-  Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / recordsPerHash(level)) - index * TILE_WIDTH));
+  Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
 
 /** The path of a tile, without the prefix of the log: `tile/<L>/<N>[.p/<W>]`. */
 export const tilePath = ({ level, index, width }: Tile): string => `tile/${level}/${indexPath(index, width)}`;

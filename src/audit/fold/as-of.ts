@@ -8,19 +8,12 @@ import { Fold } from './fold.ts';
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
 
-/** The plants as of a position. They can be read once. */
-export interface PlantsAsOf {
-  readonly position: number;
-  /** In ascending owner (by the bytes of its UTF-8) and id. */
-  readonly plants: AsyncIterable<readonly OwnedRow[]>;
-}
-
 /**
- * The plants of one owner, or of all owners, as of a moment. Reads all events up to it, so its time grows with the
- * position; memory is bounded. Rejects with INVALID_FIELD for a position after the head. Reading the plants rejects
- * with OWNER_BEING_ERASED when owners are erased one after the other all the while.
+ * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id. Reads
+ * all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the plants
+ * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while.
  */
-export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
+export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined) {
   const position = await positionOfMoment(store, moment);
   return { position, plants: steadily(store, () => foldUpTo(store, position, owner)) };
 }

@@ -5,10 +5,10 @@ import { pause } from '../../time/pause.ts';
 import { refused } from '../commit/appender.ts';
 import { subjectOf, verifyContent } from '../event/chain.ts';
 import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { RefusedAppendError, type Unfinished } from '../store.ts';
+import { RefusedAppendError } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
-import type { Finisher, FinishStep } from './finisher.ts';
+import { type EraseProgress, eventsErased, type Finisher } from './finisher.ts';
 
 /** Whom to erase, and at whose request. */
 export interface EraseRequest {
@@ -17,17 +17,6 @@ export interface EraseRequest {
   readonly issuer?: string | undefined;
   /** Key of the event's subject, of KEY_BYTES. Undefined: a random one. */
   readonly key?: Uint8Array | undefined;
-}
-
-/** The progress of an erasure. */
-export interface EraseProgress {
-  /** Counting events, appending the event, and what the finisher does. */
-  readonly step: 'count' | 'event' | FinishStep;
-  /** Number of the owner's events that are done, where the step counts them. */
-  readonly done?: number;
-  readonly total?: number;
-  /** Position of the OwnerErased event and key of its subject, once, when it was appended. */
-  readonly appended?: { readonly position: number; readonly key: Uint8Array };
 }
 
 /** The result of an erasure. Without a position, the owner had no events with content and nothing was done. */
@@ -175,7 +164,7 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
     if (mine !== undefined && at >= position) {
       // Another instance may do it, which tells nothing here. A caller who has left is noticed by what is told.
       yield { step: 'contents' };
-      yield* during(parts, mine);
+      yield* during(parts, position);
     } else {
       if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
       if (monotonic() > deadline) throw stuck(position);
@@ -185,13 +174,13 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
   }
 }
 
-async function* during({ finisher }: EraserParts, erasure: Unfinished): AsyncGenerator<EraseProgress> {
+async function* during({ finisher }: EraserParts, position: number): AsyncGenerator<EraseProgress> {
   const over = finisher.finish().then(() => true);
   // Whoever reads the progress may stop at any time.
   over.catch(() => {});
   while ((await Promise.race([over, pause(LOOK)])) !== true) {
-    const progress = finisher.progress(erasure.position);
-    if (progress !== undefined) yield progressOf(progress, erasure);
+    const progress = finisher.progress(position);
+    if (progress !== undefined) yield progress;
   }
 }
 
@@ -202,14 +191,3 @@ const stuck = (position: number) =>
   );
 
 const isOutdated = (error: unknown): boolean => error instanceof PlantStoreError && error.reason === 'COUNT_OUTDATED';
-
-const eventsErased = (logged: LoggedEvent | undefined): number =>
-  logged?.event?.type === 'OwnerErased' ? logged.event.erased : 0;
-
-const progressOf = (
-  step: { readonly step: FinishStep; readonly done?: number },
-  erasure: Unfinished,
-): EraseProgress => ({
-  ...step,
-  ...(step.done !== undefined && { total: eventsErased(erasure) }),
-});

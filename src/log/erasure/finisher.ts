@@ -1,19 +1,25 @@
 import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
+import type { LoggedEvent } from '../event/event.ts';
 import { Lease } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
 import type { Store, Unfinished } from '../store.ts';
 
-/** Removing contents, and clearing unused space of them. */
-export type FinishStep = 'read_model' | 'contents' | 'clear';
-
-/** What the finisher does. */
-export interface FinishProgress {
-  readonly step: FinishStep;
-  /** Events that lost their content, where the step counts them. */
+/** The progress of an erasure. */
+export interface EraseProgress {
+  /** Counting events, appending the event, waiting for the read model, removing contents, clearing unused space of them. */
+  readonly step: 'count' | 'event' | 'read_model' | 'contents' | 'clear';
+  /** Number of the owner's events that are done, where the step counts them. */
   readonly done?: number;
+  readonly total?: number;
+  /** Position of the OwnerErased event and key of its subject, once, when it was appended. */
+  readonly appended?: { readonly position: number; readonly key: Uint8Array };
 }
+
+/** Number of events that lose their content by an OwnerErased event. */
+export const eventsErased = (logged: LoggedEvent | undefined): number =>
+  logged?.event?.type === 'OwnerErased' ? logged.event.erased : 0;
 
 /**
  * Completes erasures: whoever finds OwnerErased events that still have `erases` removes the contents of the owners'
@@ -30,7 +36,7 @@ export class Finisher {
   #pending: LogStatus['erasures'] = { count: 0, since: undefined };
   #running: Promise<void> | undefined;
   /** What is being done, by the position of OwnerErased. */
-  readonly #progress = new Map<number, FinishProgress>();
+  readonly #progress = new Map<number, EraseProgress>();
 
   /** `publishes`: an erasure is complete only once the topic has its event. The signal ends the work. */
   constructor(store: Store, publishes: boolean, signal?: AbortSignal) {
@@ -46,7 +52,7 @@ export class Finisher {
   }
 
   /** What is being done here for the OwnerErased event at a position. Undefined: nothing now. */
-  progress(position: number): FinishProgress | undefined {
+  progress(position: number): EraseProgress | undefined {
     return this.#progress.get(position);
   }
 
@@ -92,9 +98,10 @@ export class Finisher {
     await this.#store.endErasures(positions, this.#publishes);
   }
 
-  async #remove({ position, erases: { owner } }: Unfinished, pace: Pace): Promise<void> {
-    for await (const done of this.#store.eraseContents(owner, position)) {
-      this.#progress.set(position, { step: 'contents', done });
+  async #remove(erasure: Unfinished, pace: Pace): Promise<void> {
+    const { position, erases } = erasure;
+    for await (const done of this.#store.eraseContents(erases.owner, position)) {
+      this.#progress.set(position, { step: 'contents', done, total: eventsErased(erasure) });
       await this.#goOn(pace);
     }
   }
