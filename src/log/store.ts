@@ -1,12 +1,10 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import type { IdempotencyKey } from '../domain/idempotency.ts';
-import type { Plant, PlantKey } from '../domain/plant.ts';
+import type { NewPlant, Plant, PlantKey } from '../domain/plant.ts';
 import type { Erases, Head, LoggedEvent } from './event/event.ts';
 
 /** One row of the read model. */
-export interface PlantRow extends Plant {
-  readonly id: bigint;
-}
+export type PlantRow = NewPlant;
 
 /** A row of the read model with its owner. */
 export type OwnedRow = PlantRow & PlantKey;

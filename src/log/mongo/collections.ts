@@ -25,19 +25,10 @@ export interface LeaseDocument {
   readonly contact?: Contact;
 }
 
-/** `_id` of the document in `meta` with the schema version of the database. */
-export const SCHEMA_ID = 'schema';
-/** `_id` of the document in `meta` that is written to confirm that the primary is still the primary. */
-export const PRIMARY_ID = 'primary';
-/** `_id` of the document in `meta` with the log's id. */
-export const LOG_ID = 'log';
-
-/** `_id` of the document in `meta` with the key that names owners in the instances' own logs. */
-export const OWNERS_ID = 'owners';
-
 /** A document about the database itself. */
 export interface MetaDocument {
-  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID | typeof LOG_ID | typeof OWNERS_ID;
+  /** `owners`: the key that names owners in the instances' logs. `primary`: written to confirm who is the primary. */
+  readonly _id: 'schema' | 'primary' | 'log' | 'owners';
   readonly version?: number;
   /** An upgrade to this version has begun to write, and is not over. Every release before this one refuses the version. */
   readonly isUpgrading?: true;

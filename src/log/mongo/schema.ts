@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import { LostRecordError } from '../store.ts';
-import { type Collections, collectionsOf, LOG_ID, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
+import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
 import { CODE, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/requirements.ts';
 import { UNFINISHED } from './erasures.ts';
@@ -12,12 +12,6 @@ export const SCHEMA_VERSION = 5;
 /** The version of 1.0.0, which upgrade.ts takes over. */
 export const FORMER_VERSION = 4;
 
-/** The index that finds the event of an idempotency key. */
-export const KEYS_INDEX = 'events_by_idempotency_key';
-
-/** The index that finds the erasures that are not complete. */
-export const ERASES_INDEX = 'events_that_erase';
-
 /**
  * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
  * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the store
@@ -25,13 +19,15 @@ export const ERASES_INDEX = 'events_that_erase';
  */
 export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
-  const { version, isUpgrading } = (await collections.meta.findOne({ _id: SCHEMA_ID })) ?? {};
+  const { version, isUpgrading } = (await collections.meta.findOne({ _id: 'schema' })) ?? {};
   if (version === FORMER_VERSION || isUpgrading)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has ${isUpgrading ? 'an unfinished upgrade' : `schema ${version}, that of release 1.0.0`}: stop all instances of the service, then run plantstore upgrade`,
     );
   if (version === undefined) {
-    await expectNoEvents(collections);
+    // No store has events before its version is written.
+    if ((await collections.events.findOne({}, { projection: { _id: 1 } })) !== null)
+      throw new LostRecordError('the version of its schema', 'schema in meta');
     if (!creates) throw new UnsuitableDatabaseError(`database ${db.databaseName} contains no plant store`);
     await createSchema(db, collections);
     return checkSchema(db);
@@ -46,12 +42,6 @@ export async function checkSchema(db: Db, creates = false): Promise<void> {
     );
 }
 
-/** No store has events before its version is written. */
-async function expectNoEvents({ events }: Collections): Promise<void> {
-  if ((await events.findOne({}, { projection: { _id: 1 } })) !== null)
-    throw new LostRecordError('the version of its schema', 'schema in meta');
-}
-
 /** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
   const { checkpoints, meta, ...others } = collections;
@@ -63,9 +53,9 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
     CODE.duplicateKey,
     checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, generation: Long.ZERO }),
   );
-  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
-  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: LOG_ID, logId: randomBytes(16).toString('hex') }));
-  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'primary', confirmations: Long.ZERO }));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'log', logId: randomBytes(16).toString('hex') }));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'schema', version: SCHEMA_VERSION }));
 }
 
 /**
@@ -76,10 +66,10 @@ export async function createIndexes({ events }: Collections): Promise<void> {
   const commitQuorum = 'majority';
   await events.createIndex(
     { owner: 1, idempotencyKey: 1, _id: -1 },
-    { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } }, commitQuorum },
+    { name: 'events_by_idempotency_key', partialFilterExpression: { idempotencyKey: { $exists: true } }, commitQuorum },
   );
   await events.createIndex(
     { 'erases.owner': 1 },
-    { name: ERASES_INDEX, partialFilterExpression: UNFINISHED, commitQuorum },
+    { name: 'events_that_erase', partialFilterExpression: UNFINISHED, commitQuorum },
   );
 }

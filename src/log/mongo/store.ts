@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db, Long, type MongoClient } from 'mongodb';
 import { LostRecordError, type Store } from '../store.ts';
-import { type Collections, collectionsOf, LOG_ID, OWNERS_ID, PRIMARY_ID } from './collections.ts';
+import { type Collections, collectionsOf } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode } from './connection/errors.ts';
@@ -70,7 +70,7 @@ async function* eachInWords(results: AsyncIterable<unknown>): AsyncGenerator<unk
 }
 
 async function logIdIn({ meta }: Collections, clock: CausalClock): Promise<string> {
-  const found = await clock.run((session) => meta.findOne({ _id: LOG_ID }, { session }));
+  const found = await clock.run((session) => meta.findOne({ _id: 'log' }, { session }));
   if (found?.logId === undefined) throw new LostRecordError('the id of its log', 'log in meta');
   return found.logId;
 }
@@ -79,9 +79,7 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
   const key = new Binary(randomBytes(32));
   const update = renew ? { $set: { key } } : { $setOnInsert: { key } };
   const options = { upsert: true, returnDocument: 'after' } as const;
-  const found = await clock.run((session) =>
-    meta.findOneAndUpdate({ _id: OWNERS_ID }, update, { ...options, session }),
-  );
+  const found = await clock.run((session) => meta.findOneAndUpdate({ _id: 'owners' }, update, { ...options, session }));
   return found!.key!.value();
 }
 
@@ -125,7 +123,7 @@ export function unconnected(
   // An update that matches nothing writes nothing, and confirms nothing: so a lost document is made anew.
   const confirm = () =>
     clock.run((session) =>
-      meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session, upsert: true }),
+      meta.updateOne({ _id: 'primary' }, { $inc: { confirmations: Long.ONE } }, { session, upsert: true }),
     );
   const primary = new Primary(client, strictReads, readOnly ? async () => {} : confirm);
   return { client, db, store: () => mongoStore(client, db, clock, primary) };

@@ -16,7 +16,7 @@ import {
   type UpgradeStep,
   walked,
 } from '../upgrade.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID } from './collections.ts';
+import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
 import { COMMAND_LIMIT, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode, ignoring, isPassing } from './connection/errors.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
@@ -81,20 +81,20 @@ async function* upgraded(db: Db, store: () => Store, repair: Repair, patiently: 
   const collections = collectionsOf(db);
   const { meta } = collections;
   await patiently(() => checkServers(db));
-  const schema = await patiently(() => withCallLimit(meta.findOne({ _id: SCHEMA_ID })));
+  const schema = await patiently(() => withCallLimit(meta.findOne({ _id: 'schema' })));
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
   const taken = store();
   // A missing right is told before anything is done.
   await patiently(() => taken.mayErase());
   await patiently(() => checkStopped(collections));
-  const isUpgrading = { _id: SCHEMA_ID, isUpgrading: true } as const;
+  const isUpgrading = { _id: 'schema', isUpgrading: true } as const;
   try {
     const log = await logIn(collections, patiently);
     if (!hasBegun) yield* walked(log, [], 'verified', async () => {});
     // From here on 1.0.0 refuses the database, so that no instance of it can meet events of both forms.
     const begun = { $set: { version: SCHEMA_VERSION, isUpgrading: true } } as const;
-    await patiently(() => withCallLimit(meta.updateOne({ _id: SCHEMA_ID, version: FORMER_VERSION }, begun)));
+    await patiently(() => withCallLimit(meta.updateOne({ _id: 'schema', version: FORMER_VERSION }, begun)));
     hasBegun = true;
     // An instance may have started meanwhile.
     await patiently(() => checkStopped(collections));

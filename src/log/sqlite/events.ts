@@ -20,7 +20,7 @@ export const EVENT_COLUMNS =
 
 const EVENT_WIDTH = 9;
 
-/** Columns by which events are found; see EventKeys. */
+/** Columns by which events are found; see keysOf. */
 export const KEY_COLUMNS = 'owner, plant_id, idempotency_key';
 
 /** The last event: position, hash, bytes. */

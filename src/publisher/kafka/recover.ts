@@ -19,16 +19,14 @@ export interface Recovered {
  * event on the topic. No publisher may run meanwhile. Rejects with `mismatch` if topic and checkpoint disagree.
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
-  const [committed, ranges] = await within(LIMIT, asked(client, names));
+  const asked = Promise.all([client.committed(names.group, names.checkpoint), client.ranges(names.topic)]);
+  const [committed, ranges] = await within(LIMIT, asked);
   if (committed === undefined) return adopt(client, names, ranges);
   const checkpoint = fromCommitted(committed);
   await compare(client, names, checkpoint, ranges);
   const { ends } = checkpoint;
   return { checkpoint, notice: ranges.length === ends.length ? undefined : grown(ranges.length, ends.length) };
 }
-
-const asked = async (client: KafkaClient, { group, checkpoint, topic }: Names) =>
-  [await client.committed(group, checkpoint), await client.ranges(topic)] as const;
 
 /** Rejects unless the topic ends with the last events of the checkpoint. */
 async function compare(
