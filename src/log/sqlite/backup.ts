@@ -49,30 +49,22 @@ const taken = (file: string): Error => new Error(`${file} exists already: a back
 
 /** One read transaction of the source: the copy excludes later appends. */
 function copy(path: string, draft: string, file: string): void {
-  const db = openReader(path);
+  using db = openReader(path);
+  checkSchema(db, path);
+  // The copy takes this over. Otherwise pages that VACUUM split keep what they held, and an erasure does not reach it.
+  db.exec('PRAGMA secure_delete = ON');
+  const vacuum = db.prepare('VACUUM INTO ?');
   try {
-    checkSchema(db, path);
-    // The copy takes this over. Otherwise pages that VACUUM split keep what they held, and an erasure does not reach it.
-    db.exec('PRAGMA secure_delete = ON');
-    const vacuum = db.prepare('VACUUM INTO ?');
-    try {
-      vacuum.run(draft);
-    } catch (error) {
-      // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
-      throw isDamage(error) ? error : aboutFile(file, error);
-    }
-  } finally {
-    db.close();
+    vacuum.run(draft);
+  } catch (error) {
+    // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
+    throw isDamage(error) ? error : aboutFile(file, error);
   }
 }
 
 function headOf(draft: string): Head {
-  const db = openReader(draft);
-  try {
-    return headIn(prepareQuery(db, SELECT_HEAD));
-  } finally {
-    db.close();
-  }
+  using db = openReader(draft);
+  return headIn(prepareQuery(db, SELECT_HEAD));
 }
 
 /** Writes a file or a folder to the disk. */

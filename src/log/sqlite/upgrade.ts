@@ -34,12 +34,8 @@ const COLUMNS = FORMER_MEMBERS.map(({ name }) => name.replace(/[A-Z]/g, (letter)
 export function isFormerSqlite(directory: string): boolean {
   const path = join(directory, DATABASE_FILE);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  const db = openReader(path);
-  try {
-    return versionOf(db) === FORMER_VERSION;
-  } finally {
-    db.close();
-  }
+  using db = openReader(path);
+  return versionOf(db) === FORMER_VERSION;
 }
 
 /**

@@ -131,13 +131,9 @@ export class WriteAheadLog {
  * copied to the database: the oldest reader keeps those that came later.
  */
 export function truncateAtOnce(path: string): number | undefined {
-  const db = openWriter(path, 'FULL');
-  try {
-    // Whoever waits here keeps all others from writing.
-    db.exec('PRAGMA busy_timeout = 0');
-    const { busy, checkpointed } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!;
-    return busy === 0 ? undefined : Number(checkpointed);
-  } finally {
-    db.close();
-  }
+  using db = openWriter(path, 'FULL');
+  // Whoever waits here keeps all others from writing.
+  db.exec('PRAGMA busy_timeout = 0');
+  const { busy, checkpointed } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!;
+  return busy === 0 ? undefined : Number(checkpointed);
 }
