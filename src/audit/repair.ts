@@ -59,10 +59,7 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   yield { position: end, end };
 }
 
-/**
- * What a step of events changes in rows that are right. Not every event fits them: one that was decided on wrong rows,
- * before they were repaired, may add a plant that is there.
- */
+/** What events change in rows that are right. One that was decided on wrong rows may add a plant that is there. */
 function fittingChanges(step: readonly LoggedEvent[]): Changes {
   const changes = changesOf(step);
   const deletes = new Map([...changes.deletes, ...changes.inserts].map((key) => [keyString(key.owner, key.id), key]));

@@ -27,10 +27,7 @@ export async function* batches<Row>(
   }
 }
 
-/**
- * Searches so many positions at a time, up to `to` or the log's end, however few events match, so that no query takes
- * long. `find` reads the events that match between two positions.
- */
+/** Searches so many positions at a time, up to `to` or the log's end: no query takes long, however few events match. */
 export async function* searched<Found>(
   { head }: Pick<Store, 'head'>,
   after: number,

@@ -86,10 +86,7 @@ export class StatusKeeper {
     this.#head = Math.max(this.#head, position);
   }
 
-  /**
-   * The log ends at position `head`. Returns the position after which events are known to wait: the last published one,
-   * or the end of the log at the first call since this instance took over.
-   */
+  /** The log ends at `head`. Returns after which position events wait: the last published, or the end at takeover. */
   waitingAfter(head: number): number {
     this.#tookOverAt ??= head;
     return this.#published ?? this.#tookOverAt;

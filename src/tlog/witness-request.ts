@@ -11,10 +11,7 @@ export interface AddCheckpoint {
   readonly checkpoint: string;
 }
 
-/**
- * Content type of a 409 response: the size of the last checkpoint that the witness cosigned. It is another size than the
- * request builds on, or the same size with another root.
- */
+/** Content type of a 409 response: the size of the last checkpoint that the witness cosigned. */
 export const SIZE_TYPE = 'text/x.tlog.size';
 
 const OLD = /^old (0|[1-9]\d*)$/;

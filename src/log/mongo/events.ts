@@ -84,10 +84,7 @@ export function mongoEvents(
   return { head, append: (events) => appendEvents(db, clock, events), read, findByIdempotencyKeys };
 }
 
-/**
- * The log's end as far as the primary knows. Every list waits for it. So it is a plain command without a cursor of
- * the driver, which would cost the service a third more.
- */
+/** The log's end as the primary knows it. Every list waits for it: a cursor of the driver would cost a third more. */
 const knownHead = (db: Db, clock: CausalClock): Promise<Head> =>
   retried(() =>
     clock.run(async (session) => {

@@ -4,7 +4,7 @@ import { pause } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { BrokenReadModelError, type Rows, type Standing, type Store } from '../store.ts';
+import { BrokenReadModelError, type Standing, type Store } from '../store.ts';
 import type { Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */
@@ -147,7 +147,8 @@ export class Follower {
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
    */
-  async reachCheckpoint({ checkpoint, upTo, generation }: Standing & Generation, known: number): Promise<void> {
+  async reachCheckpoint(standing: Standing & { readonly generation?: number }, known: number): Promise<void> {
+    const { checkpoint, upTo, generation } = standing;
     if (generation !== undefined) this.#record(generation);
     if (checkpoint < known)
       throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
@@ -219,8 +220,6 @@ export class Follower {
     return end < 0;
   }
 }
-
-type Generation = Partial<Pick<Rows<never>, 'generation'>>;
 
 /** Whether an erasure has removed something of the event. */
 const isOfErasure = ({ content, type, erases }: LoggedEvent): boolean =>

@@ -21,10 +21,7 @@ const TURN = 5_000;
 /** More than a repair takes to ask for the lease again. */
 const REST = 500;
 
-/**
- * The first events that one step of the read model takes: those before an OwnerErased event, or that alone. Before it is
- * taken, the owner's rows are removed; see `removeRows`.
- */
+/** The first events that one step of the read model takes: those before an OwnerErased event, or that alone. */
 export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   const end = events.findIndex(({ type }, index) => index > 0 && type === 'OwnerErased');
   if (events[0]?.type === 'OwnerErased') return events.slice(0, 1);

@@ -4,6 +4,7 @@ import {
   MongoNetworkError,
   MongoServerError,
   MongoServerSelectionError,
+  type ServerDescription,
   type TopologyDescription,
 } from 'mongodb';
 
@@ -108,16 +109,10 @@ const notMembers = (setName: string | null): string =>
     ? 'no server of MONGODB_URI is a member of a replica set: start mongod with --replSet and initiate it'
     : `no server of MONGODB_URI is a member of the replica set ${setName}: set replicaSet= to the name that rs.status() shows`;
 
-const unreachable = (servers: readonly ServerState[], setName: string | null): string =>
+const unreachable = (servers: readonly ServerDescription[], setName: string | null): string =>
   `no primary of MONGODB_URI can be reached: ${servers.map((server) => `${server.address} ${stateOf(server, setName)}`).join('; ')}`;
 
-interface ServerState {
-  readonly address: string;
-  readonly type: string;
-  readonly error: Error | null;
-}
-
-function stateOf({ type, error }: ServerState, setName: string | null): string {
+function stateOf({ type, error }: ServerDescription, setName: string | null): string {
   switch (type) {
     case 'RSGhost':
       return 'is in no replica set yet: run rs.initiate() on it, once';
