@@ -68,7 +68,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
 }
 
 async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
-  const fault = await store.fault?.();
+  const fault = await store.fault();
   let stop: Stop | undefined;
   const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {

@@ -20,11 +20,6 @@ export class Lease {
     this.#take = (milliseconds) => store.lease(name, holder, milliseconds, contact?.());
   }
 
-  /** Whether this instance holds the lease, as far as it knows. */
-  get isHeld(): boolean {
-    return monotonic() < this.#until;
-  }
-
   /** Why the store did not take the last request. Undefined if it did. */
   get fault(): unknown {
     return this.#fault;
@@ -73,7 +68,7 @@ export class Lease {
       // The work needs the store too, and reports its own.
       this.#fault = fault;
     }
-    return this.isHeld;
+    return monotonic() < this.#until;
   }
 
   async #hold(signal: AbortSignal, work: (held: AbortSignal) => Promise<void>): Promise<void> {

@@ -323,11 +323,8 @@ export interface Store {
    */
   cleared(): Promise<void>;
 
-  /**
-   * A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. The
-   * method is missing in a store whose database cannot check itself while in use.
-   */
-  fault?(): Promise<string | undefined>;
+  /** A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. */
+  fault(): Promise<string | undefined>;
 
   /** Releases everything. No other method may be called afterwards. */
   close(): Promise<void>;

@@ -320,6 +320,8 @@ export class MemoryStore implements Store {
 
   async cleared(): Promise<void> {}
 
+  async fault(): Promise<undefined> {}
+
   async close(): Promise<void> {}
 }
 
