@@ -160,7 +160,7 @@ export class Publisher {
   }
 
   #noticeOf({ start, notice }: TopicSession): string | undefined {
-    const before = this.#status.published ?? 0;
+    const before = this.#status.status.published ?? 0;
     if (start.position >= before) return notice;
     const lost = `Kafka has lost the acknowledged events ${start.position + 1} to ${before}; they are being published again`;
     return notice === undefined ? lost : `${lost}; ${notice}`;

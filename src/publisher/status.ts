@@ -60,11 +60,6 @@ export class StatusKeeper {
     return since > 0 ? since : undefined;
   }
 
-  /** Position of the last event known to be on the topic. */
-  get published(): number | undefined {
-    return this.#published;
-  }
-
   /** Enters a state, or changes the detail of the current one. */
   enter(state: PublisherState, detail?: string): void {
     if (state !== this.#state) this.#reported.clear();

@@ -66,6 +66,12 @@ export class Forwarder {
   readonly #opening = Promise.withResolvers<void>();
   readonly #ending = Promise.withResolvers<void>();
   readonly #closing = Promise.withResolvers<void>();
+  /** Resolves when the writer has answered. Rejects when it clearly does not answer. */
+  readonly opened: Promise<void> = this.#opening.promise;
+  /** Resolves when it accepts no more commands: the link ended, or the writer leaves. */
+  readonly ended: Promise<void> = this.#ending.promise;
+  /** Resolves when the link has ended and every command is answered or taken back. */
+  readonly closed: Promise<void> = this.#closing.promise;
   #number = 0;
   #after = 0;
   #missing = 0;
@@ -77,24 +83,9 @@ export class Forwarder {
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
     this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
-    this.#opening.promise.catch(() => {});
+    this.opened.catch(() => {});
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
     this.#link = open(to, { answered: (answers) => this.#take(answers), ended: (fault) => this.#end(fault) });
-  }
-
-  /** Resolves when the writer has answered. Rejects when it clearly does not answer. */
-  get opened(): Promise<void> {
-    return this.#opening.promise;
-  }
-
-  /** Resolves when it accepts no more commands: the link ended, or the writer leaves. */
-  get ended(): Promise<void> {
-    return this.#ending.promise;
-  }
-
-  /** Resolves when the link has ended and every command is answered or taken back. */
-  get closed(): Promise<void> {
-    return this.#closing.promise;
   }
 
   /** Unanswered commands, except those that were taken back. */

@@ -39,6 +39,8 @@ export class Follower {
   /** When this instance found another generation. */
   #renewedAt = Number.NEGATIVE_INFINITY;
   readonly #changed = new AbortController();
+  /** Aborts with LogChangedError once it finds that the log was replaced. Every method then rejects with that error. */
+  readonly changed: AbortSignal = this.#changed.signal;
 
   constructor(store: Store, tail: Tail) {
     this.store = store;
@@ -53,11 +55,6 @@ export class Follower {
   /** When the last successful check of the head began, by the monotonic clock. */
   get lookedAt(): number {
     return this.#lookedAt;
-  }
-
-  /** Aborts with LogChangedError once it finds that the log was replaced. Every method then rejects with that error. */
-  get changed(): AbortSignal {
-    return this.#changed.signal;
   }
 
   /**
