@@ -4,6 +4,7 @@ import { Backoff, repeat } from '../time/backoff.ts';
 import { pause } from '../time/pause.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
+import { KnownKeys } from './commit/known-keys.ts';
 import { StateReader } from './commit/states.ts';
 import { type Erased, type EraseRequest, eraseOwner } from './erasure/eraser.ts';
 import { type EraseProgress, Finisher } from './erasure/finisher.ts';
@@ -66,7 +67,7 @@ export interface EventLogOptions {
 /** The event log of one instance: accepts commands, answers lists, and advances the read model. */
 export class EventLog {
   readonly #committer: Committer;
-  readonly #states: StateReader;
+  readonly #knownKeys: KnownKeys;
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
@@ -86,8 +87,9 @@ export class EventLog {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(this.#limits.listBytes);
     this.#lists = new Lists(follower, this.#listCache, this.#limits.lists);
-    this.#states = new StateReader(follower, this.#limits.knownOwners);
-    this.#committer = new Committer(follower, this.#states, new Appender(follower, onFault), this.#limits, observer);
+    this.#knownKeys = new KnownKeys(follower, this.#limits.knownOwners);
+    const states = new StateReader(follower, this.#knownKeys);
+    this.#committer = new Committer(follower, states, new Appender(follower, onFault), this.#limits, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
     follower.changed.addEventListener('abort', () => this.#projector.stop());
@@ -235,7 +237,7 @@ export class EventLog {
     await this.#committer.close();
     this.#projector.stop();
     this.#stop.abort();
-    await Promise.all([this.#running, this.#states.close(), this.#finishing]);
+    await Promise.all([this.#running, this.#knownKeys.close(), this.#finishing]);
     await this.#finisher.close();
     await this.#follower.store.close();
   }

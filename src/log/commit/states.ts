@@ -3,7 +3,7 @@ import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
-import { KnownKeys } from './known-keys.ts';
+import type { KnownKeys } from './known-keys.ts';
 import type { Known, Submitted } from './plan.ts';
 
 /**
@@ -14,10 +14,9 @@ export class StateReader {
   readonly #follower: Follower;
   readonly #knownKeys: KnownKeys;
 
-  /** `owners`: most owners whose plant ids are known without a read. */
-  constructor(follower: Follower, owners: number) {
+  constructor(follower: Follower, knownKeys: KnownKeys) {
     this.#follower = follower;
-    this.#knownKeys = new KnownKeys(follower, owners);
+    this.#knownKeys = knownKeys;
   }
 
   /** Reads what memory lacks for these commands, and decides at the tail's head in a step without any wait. */
@@ -49,11 +48,6 @@ export class StateReader {
       },
       since: (owner, position) => tail.since(owner, position),
     };
-  }
-
-  /** Resolves when nothing reads from the store any more. */
-  close(): Promise<void> {
-    return this.#knownKeys.close();
   }
 
   /** Whether the read model has the plant of each command. What is in the tail is not read. */
