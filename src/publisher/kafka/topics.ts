@@ -1,25 +1,19 @@
 import { mismatch, type Published } from '../topic.ts';
 import type { CommittedOffset, KafkaClient, OffsetRange } from './client.ts';
 
-/** The names that the publisher uses in Kafka. All begin with the topic's name, so one prefixed ACL covers them. */
-export interface Names {
-  /** The topic of the events. */
-  readonly topic: string;
-  /** An empty topic with the checkpoint's offset, which has to outlive the topic of events to reveal its loss. */
-  readonly checkpoint: string;
-  /** The consumer group whose offset is the checkpoint. It has no consumers. */
-  readonly group: string;
-  /** The transactional id. Kafka allows it one producer at a time. */
-  readonly transactionalId: string;
-}
-
-/** The names for a topic of events. */
-export const namesFor = (topic: string): Names => ({
+/** The names that the publisher uses in Kafka. All begin with that of the topic of events, so one prefixed ACL covers them. */
+export const namesFor = (topic: string) => ({
   topic,
+  /** An empty topic with the checkpoint's offset, which has to outlive the topic of events to reveal its loss. */
   checkpoint: `${topic}.checkpoint`,
+  /** The consumer group whose offset is the checkpoint. It has no consumers. */
   group: `${topic}.publisher`,
+  /** Kafka allows a transactional id one producer at a time. */
   transactionalId: `${topic}.publisher`,
 });
+
+/** See namesFor. */
+export type Names = ReturnType<typeof namesFor>;
 
 /** Settings of created topics. Undefined: the broker's default. */
 export interface TopicSettings {

@@ -366,8 +366,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "an erasure removes contents of the owner's next life",
     file: 'log/erasure/finisher.ts',
-    from: `this.#store.eraseContents(owner, position)`,
-    to: `this.#store.eraseContents(owner, position + 1_000)`,
+    from: `this.#store.eraseContents(erases.owner, position)`,
+    to: `this.#store.eraseContents(erases.owner, position + 1_000)`,
   },
   {
     what: 'the projector passes an erasure and leaves rows that a repair has put back',
