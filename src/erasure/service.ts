@@ -61,13 +61,7 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
 
 const messageOf = (step: EraseProgress | Erased): EraseOwnerResponse =>
   create(EraseOwnerResponseSchema, {
-    step:
-      'step' in step
-        ? {
-            case: 'progress',
-            value: progressOf(step),
-          }
-        : { case: 'outcome', value: outcomeOf(step) },
+    step: 'step' in step ? { case: 'progress', value: progressOf(step) } : { case: 'outcome', value: outcomeOf(step) },
   });
 
 const progressOf = ({ step, done, total, appended }: EraseProgress) => ({

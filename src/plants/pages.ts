@@ -69,9 +69,7 @@ export function decodeCursor(cursor: string): bigint | undefined {
     throw new PlantStoreError(
       'INVALID_CURSOR',
       'cursor must be taken from an earlier list: its next_cursor, or over REST its Link header',
-      {
-        field: 'cursor',
-      },
+      { field: 'cursor' },
     );
   return bytes.readBigInt64BE(1);
 }

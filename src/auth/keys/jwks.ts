@@ -63,10 +63,8 @@ export interface RemoteKeySetOptions {
  * whatever callers do. If the issuer fails, keys stay usable for `maxStale`.
  */
 export class RemoteKeySet implements KeySet {
-  readonly #url: URL;
+  readonly #options: RemoteKeySetOptions;
   readonly #timing: KeySetTiming;
-  readonly #lifetime: number;
-  readonly #onFetch: RemoteKeySetOptions['onFetch'];
   readonly #backoff: Backoff;
   readonly #closing = new AbortController();
   #find = createLocalJWKSet({ keys: [] });
@@ -82,11 +80,9 @@ export class RemoteKeySet implements KeySet {
   #timer: NodeJS.Timeout | undefined;
 
   /** Starts the first fetch. */
-  constructor({ url, maxStale, onFetch, timing }: RemoteKeySetOptions) {
-    this.#url = url;
-    this.#timing = { ...TIMING, ...timing };
-    this.#lifetime = this.#timing.refresh + this.#timing.timeout + maxStale * 1000;
-    this.#onFetch = onFetch;
+  constructor(options: RemoteKeySetOptions) {
+    this.#options = options;
+    this.#timing = { ...TIMING, ...options.timing };
     this.#backoff = new Backoff(this.#timing.pause, this.#timing.maxPause);
     void this.#fetch();
   }
@@ -145,7 +141,7 @@ export class RemoteKeySet implements KeySet {
   /** Never rejects. */
   #fetch(): Promise<void> {
     const { timeout, refresh, cooldown } = this.#timing;
-    this.#fetching ??= fetchKeys(this.#url, timeout, this.#closing.signal)
+    this.#fetching ??= fetchKeys(this.#options.url, timeout, this.#closing.signal)
       .then((keySet) => {
         this.#take(keySet);
         this.#backoff.reset();
@@ -163,7 +159,8 @@ export class RemoteKeySet implements KeySet {
     const published = new Set(keySet.keys.map((key) => JSON.stringify(key, SELECTING)));
     if (!this.#published.values().every((key) => published.has(key))) this.#revision += 1;
     this.#published = published;
-    this.#usableUntil = performance.now() + this.#lifetime;
+    const { refresh, timeout } = this.#timing;
+    this.#usableUntil = performance.now() + refresh + timeout + this.#options.maxStale * 1000;
   }
 
   /** Rests for some milliseconds, in which no caller causes another fetch, and begins the next one by itself. */
@@ -174,7 +171,7 @@ export class RemoteKeySet implements KeySet {
     if (this.#closing.signal.aborted) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#fetch(), next).unref();
-    this.#onFetch?.(failure);
+    this.#options.onFetch?.(failure);
   }
 }
 
