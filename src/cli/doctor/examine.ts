@@ -54,10 +54,6 @@ function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
 
 /** Throws if a start would refuse the database for a trigger or an index that is gone, as reads do not. */
 function checkDatabase(path: string): void {
-  const db = openReader(path);
-  try {
-    checkObjects(db, path);
-  } finally {
-    db.close();
-  }
+  using db = openReader(path);
+  checkObjects(db, path);
 }

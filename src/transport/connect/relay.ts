@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { Code, ConnectError, type ContextValues, type Interceptor } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
@@ -46,7 +47,7 @@ async function* messages<Message>(
     void iterator.return?.();
     if (isLimit(signal.reason)) endUnread(request);
   };
-  signal.addEventListener('abort', end);
+  using _ends = addAbortListener(signal, end);
   try {
     for await (const message of { [Symbol.asyncIterator]: () => iterator }) {
       signal.throwIfAborted();
@@ -55,8 +56,6 @@ async function* messages<Message>(
     signal.throwIfAborted();
   } catch (thrown) {
     throw connectErrorOf(causeOf(thrown, signal), request);
-  } finally {
-    signal.removeEventListener('abort', end);
   }
 }
 

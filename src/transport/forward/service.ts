@@ -37,11 +37,8 @@ export function addForwarding(
     {
       forward: (call: Call) => {
         const open = receiver();
-        if (open?.admits(secretOf(call.metadata)) !== true) {
-          call.emit('error', REFUSED);
-          return;
-        }
-        serve(call, open);
+        if (open?.admits(secretOf(call.metadata)) === true) serve(call, open);
+        else call.emit('error', REFUSED);
       },
     },
   );

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { DescMethod } from '@bufbuild/protobuf';
 import { Metadata, status } from '@grpc/grpc-js';
 import { REPLAYED_HEADER, type Service } from '../../call.ts';
@@ -38,15 +39,10 @@ const unary =
 const serverStreaming =
   (method: StreamingMethod, encode: Encode, stop: AbortSignal): Answer =>
   async (request, call) => {
-    const breakOff = () => call.failed(stopping());
-    stop.addEventListener('abort', breakOff);
-    try {
-      for await (const response of method(request, call)) {
-        await new Promise<void>((resolve) => call.sendMessage(encode(response), resolve));
-        if (call.isOver) return;
-      }
-      call.sendStatus(OK);
-    } finally {
-      stop.removeEventListener('abort', breakOff);
+    using _breaksOff = addAbortListener(stop, () => call.failed(stopping()));
+    for await (const response of method(request, call)) {
+      await new Promise<void>((resolve) => call.sendMessage(encode(response), resolve));
+      if (call.isOver) return;
     }
+    call.sendStatus(OK);
   };

@@ -1,4 +1,5 @@
 import type { Server as Listener } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type DescService, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import {
@@ -117,25 +118,21 @@ export function createGrpcServer(options: GrpcServerOptions) {
 }
 
 /** Accepts nothing more. Calls end within `milliseconds`, all connections a moment later; then it resolves. */
-function shutDown(server: Server, listener: Listener, milliseconds: number, stop: AbortController): Promise<void> {
-  return new Promise((resolve) => {
-    const close = () => {
-      // It finds connections through channelz, so channelz must stay on.
-      server.forceShutdown();
-      resolve();
-    };
-    let timer = setTimeout(() => {
-      stop.abort();
-      timer = setTimeout(close, FAREWELL);
-    }, milliseconds);
-    server.tryShutdown(() => {});
-    // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
-    // last connection is closed.
-    void closeWide(listener).then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+async function shutDown(
+  server: Server,
+  listener: Listener,
+  milliseconds: number,
+  stop: AbortController,
+): Promise<void> {
+  server.tryShutdown(() => {});
+  // The callback of tryShutdown does not wait for the connections of a separate listener.
+  const closed = closeWide(listener).then(() => true);
+  const after = (limit: number) => sleep(limit, false, { ref: false });
+  if (await Promise.race([closed, after(milliseconds)])) return;
+  stop.abort();
+  if (await Promise.race([closed, after(FAREWELL)])) return;
+  // It finds connections through channelz, so channelz must stay on.
+  server.forceShutdown();
 }
 
 const servedMethods = (

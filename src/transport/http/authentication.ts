@@ -30,10 +30,7 @@ export const authentication =
 export function identify(request: FastifyRequest, authenticate: Authenticate, next: Next): void {
   const connection = connectionOf(request.raw.socket);
   const late = connection.late(protocolOf(request));
-  if (late !== undefined) {
-    next(late);
-    return;
-  }
+  if (late !== undefined) throw late;
   const admit = (principal: Principal) => {
     request.principal = principal;
     connection.verified(principal.owner);
@@ -49,8 +46,8 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
 
 function admitAnybody(request: FastifyRequest, reply: FastifyReply, next: Next): void {
   const late = connectionOf(request.raw.socket).late(protocolOf(request));
-  if (late === undefined) takePermit(request, reply, next);
-  else next(late);
+  if (late !== undefined) throw late;
+  takePermit(request, reply, next);
 }
 
 /** What an answer that is read from a file holds at once: the piece that is sent, and the next one. */
