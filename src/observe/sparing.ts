@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { messageOf } from './logger.ts';
 
 /** Milliseconds between two lines about the same fault. */
@@ -31,14 +32,11 @@ export function sparing(write: (fault: ReportedFault) => void): (fault: unknown)
  * returns how many of the kind came since the line before, without one; undefined: write none.
  */
 export function sampler(milliseconds: number, most: number): (kind: string) => number | undefined {
-  const known = new Map<string, { readonly since: number; written: number; repeated: number }>();
+  const known = new LRUCache<string, { readonly since: number; written: number; repeated: number }>({ max: MAX_KNOWN });
   return (kind) => {
     const now = performance.now();
-    let count = known.get(kind);
+    let count = known.peek(kind);
     if (count === undefined || now >= count.since + milliseconds) {
-      // Deleted and set again, so that the map stays in the order of the intervals.
-      known.delete(kind);
-      if (known.size === MAX_KNOWN) known.delete(known.keys().next().value!);
       count = { since: now, written: 0, repeated: count?.repeated ?? 0 };
       known.set(kind, count);
     }

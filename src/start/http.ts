@@ -38,7 +38,6 @@ export async function listen(app: FastifyInstance, { host, port }: Config): Prom
 
 /** Accepts nothing more, and resolves once the requests in flight have ended or their connections are closed. */
 export async function drain(app: FastifyInstance): Promise<void> {
-  const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
+  using _limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
   await Promise.all([app.close(), closeWide(app.server)]);
-  clearTimeout(limit);
 }
