@@ -114,6 +114,8 @@ function checkToken(token: string): void {
   if (token.trim() === '') throw new TypeError('the token is empty');
   if (/^bearer /i.test(token))
     throw new TypeError('the token begins with "Bearer "; pass the token alone, the client adds it');
+  // Headers would throw an error that quotes the token.
+  if (/[^\x21-\x7e]/.test(token.trim())) throw new TypeError('the token has characters that no header can hold');
 }
 
 /** What a page may look for. A browser tells no script why it withholds the answer of another origin. */

@@ -183,7 +183,10 @@ function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, p
 
 /** Shares MEMORY out. */
 function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems: string[]) {
-  const memory = set ?? Math.floor(getHeapStatistics().heap_size_limit / 2);
+  const { heap_size_limit: heap } = getHeapStatistics();
+  if (set !== undefined && set > heap)
+    problems.push(`MEMORY is "${set}"; expected at most ${heap}, V8's heap limit (--max-old-space-size)`);
+  const memory = set ?? Math.floor(heap / 2);
   const quarter = Math.floor(memory / 4);
   const eighth = Math.floor(memory / 8);
   if (listBytes !== undefined && listBytes > quarter)

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { Moment } from '../audit/fold/as-of.ts';
+import { isName } from '../auth/principal.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
@@ -34,6 +35,12 @@ export function moment(text: string): Moment {
   throw new InvalidArgumentError(
     'Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z or 2026-01-02 (UTC).',
   );
+}
+
+/** Parses the name of an owner. */
+export function ownerName(text: string): string {
+  if (isName(text)) return text;
+  throw new InvalidArgumentError('Expected the name of an owner.');
 }
 
 /** Parses the id of a plant. */

@@ -31,9 +31,11 @@ export const formatTlogProof = ({ extra, index, hashes, checkpoint }: TlogProof)
 
 /** Parses a proof without verifying it. Throws if it is malformed. */
 export function parseTlogProof(text: string): TlogProof {
+  if (!text.startsWith(`${MAGIC}\n`))
+    throw new Error(`malformed proof: it does not begin with ${MAGIC} and a line feed`);
   const end = text.indexOf('\n\n');
-  const [magic, ...lines] = text.slice(0, Math.max(end, 0)).split('\n');
-  if (magic !== MAGIC) throw new Error(`malformed proof: it does not begin with ${MAGIC}`);
+  if (end < 0) throw new Error('malformed proof: it ends before its checkpoint');
+  const lines = text.slice(MAGIC.length + 1, end).split('\n');
   const extra = lines[0]?.startsWith(EXTRA) ? parseExtra(lines.shift()!.slice(EXTRA.length)) : undefined;
   const index = Number(INDEX.exec(lines.shift() ?? '')?.[1] ?? Number.NaN);
   if (!Number.isSafeInteger(index)) throw new Error('malformed proof: it has no index line');

@@ -1,5 +1,5 @@
-import { toBinary } from '@bufbuild/protobuf';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { TimestampSchema, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
@@ -116,6 +116,29 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     expect(await read({ owner: 'bob' })).toEqual(events.filter(({ event }) => event.owner === 'bob').map(plain));
     expect(await read({ owner: 'alice', plantId: 7n })).toEqual([0, 1, 9].map((index) => plain(events[index]!)));
     expect(await read({ owner: 'nobody' })).toEqual([]);
+  });
+
+  test('no owner has an empty name, and no timestamp is outside of its years and nanoseconds', async () => {
+    const audit = connect();
+    const drained = async (stream: AsyncIterable<unknown>) => {
+      for await (const _ of stream);
+    };
+    for (const [seconds, nanos] of [
+      [0n, -1],
+      [0n, 1_000_000_000],
+      [253_402_300_800n, 0],
+      [-62_135_596_801n, 0],
+    ] as const) {
+      const value = create(TimestampSchema, { seconds, nanos });
+      await expect(drained(audit.readEvents({ start: { case: 'fromTime', value } }, auditor))).rejects.toThrow(
+        /^\[invalid_argument\] from_time must be from the year 1|cannot encode message/,
+      );
+      await expect(drained(audit.listPlantsAsOf({ asOf: { case: 'time', value } }, auditor))).rejects.toThrow(
+        /^\[invalid_argument\] time must be from the year 1|cannot encode message/,
+      );
+    }
+    for (const stream of [audit.readEvents({ owner: '' }, auditor), audit.listPlantsAsOf({ owner: '' }, auditor)])
+      await expect(drained(stream)).rejects.toThrow('[invalid_argument] owner is missing');
   });
 
   test('every position that a message names goes on exactly there', async () => {

@@ -85,10 +85,10 @@ function expectPromised(method: string, path: string, reply: Reply): void {
 async function ask(send: Send, method: string, path: string, parts: RequestParts = {}): Promise<Reply> {
   const reply = await send(method, path, parts);
   expectPromised(method, path, reply);
-  // What HTTP itself refuses has no request id, and no more headers than it needs.
-  if (reply.headers['x-request-id'] !== undefined) {
-    expect(reply.headers['x-content-type-options']).toBe('nosniff');
-    if (reply.status >= 400) expect(reply.headers['cache-control']).toBe('no-store');
+  expect(reply.headers['x-content-type-options']).toBe('nosniff');
+  if (reply.status >= 400) {
+    expect(reply.headers['cache-control']).toBe('no-store');
+    expect(reply.headers['x-request-id']).toBeDefined();
   }
   expect(reply.headers).not.toHaveProperty('server');
   expect(reply.headers).not.toHaveProperty('x-powered-by');
@@ -265,6 +265,11 @@ describe('taken', () => {
       'GET /openapi.json HTTP/1.0\r\n\r\n',
     ])
       expect(await exchange(service.url, request)).toMatch(/^HTTP\/1.1 200 OK\r\n/);
+  });
+
+  test.each(['0.9', '2.0'])('HTTP/%s is refused: its clients understand no such answer', async (version) => {
+    const request = `GET /openapi.json HTTP/${version}\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    expect(await exchange(service.url, request)).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
   });
 });
 

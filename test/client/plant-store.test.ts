@@ -90,7 +90,6 @@ describe('a client', () => {
     const store = new PlantStore(options);
     for (const idempotencyKey of ['', 'é', 'x'.repeat(256), 'a\nb'])
       await expect(store.add({ id: 1, name: '' }, { idempotencyKey })).rejects.toThrow(RangeError);
-    await expect(new PlantStore({ ...options, token: 'a\nb' }).get(1)).rejects.toThrow(TypeError);
     for (const url of ['localhost', 'localhost:8080', 'ftp://localhost', 'http://localhost?a', 'http://localhost/#'])
       expect(() => new PlantStore({ ...options, url })).toThrow(TypeError);
     for (const pageSize of [0, -1, Number.NaN]) await expect(all(store.list({ pageSize }))).rejects.toThrow(RangeError);
@@ -99,6 +98,8 @@ describe('a client', () => {
   test.each([
     ['', 'the token is empty'],
     ['Bearer x.y.z', 'the token begins with "Bearer "; pass the token alone, the client adds it'],
+    ['secret\nsecret', 'the token has characters that no header can hold'],
+    ['sécret', 'the token has characters that no header can hold'],
   ])('refuses the token %o in words, also from a function', async (token, message) => {
     const options = { url: service.url, fetch: () => expect.unreachable() };
     expect(() => new PlantStore({ ...options, token })).toThrow(new TypeError(message));

@@ -219,6 +219,7 @@ test.each([
   ['MEMORY', '33554431'],
   ['MEMORY', '64 MiB'],
   ['MEMORY', '-1'],
+  ['MEMORY', '99999999999999'],
   ['MAX_IN_FLIGHT', '0'],
   ['DRAIN_GRACE', '601'],
   ['KAFKA_TOPIC', 'a topic'],

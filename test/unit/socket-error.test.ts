@@ -104,7 +104,9 @@ describe.each(Object.entries(OVERFLOWS))('too large: %s', (_what, request) => {
       expect(statusesIn(answers)).toEqual([...statuses, 400]);
       const last = answers.slice(answers.lastIndexOf('HTTP/1.1'));
       expect(last).toContain('plantstore-reason: MALFORMED_REQUEST\r\n');
-      expect(last).toMatch(/"message":"the URL and the headers may have at most 16 KiB together"\}$/);
+      expect(last).toMatch(
+        /"message":"the URL and the headers may have at most 16 KiB together, and fewer than 128 lines"\}$/,
+      );
     });
   });
 });
@@ -147,4 +149,31 @@ test('what the parser ends is told of once, by what its client got; a connection
     '_OTHER unmatched 400 MALFORMED_REQUEST',
     '_OTHER unmatched 408 REQUEST_TIMEOUT',
   ]);
+});
+
+test('a request that was answered before it was whole gets no second answer', async () => {
+  const limits = { ...loadConfig({}).limits, requestTimeout: 0.1 };
+  const strict = createHttpServer(pino({ level: 'silent' }), limits, { admission: new Admission(limits, () => {}) });
+  strict.addContentTypeParser('*', ({ raw }, _payload, done) => readBody(raw, undefined, done));
+  strict.post('/plants', { onRequest: async (_request, reply) => reply.code(401).send('no') }, async () => 'done');
+  await strict.listen({ host: '127.0.0.1', port: 0 });
+  const client = connect((strict.server.address() as AddressInfo).port, '127.0.0.1');
+  client.write(`POST /plants HTTP/1.1\r\n${HEAD}Content-Length: 9\r\n\r\n{`);
+  expect(statusesIn(await text(client))).toEqual([401]);
+  await strict.close();
+});
+
+test('what the parser refuses is answered with the id under which the service tells of it', async () => {
+  const ids: string[] = [];
+  const { limits } = loadConfig({});
+  const observer = { ended: ({ requestId }: EndedRequest) => void ids.push(requestId) };
+  const server = createHttpServer(pino({ level: 'silent' }), limits, {
+    admission: new Admission(limits, () => {}),
+    observer,
+  });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const client = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('hello\r\n\r\n');
+  expect(await text(client)).toContain(`\r\nX-Request-Id: ${ids[0]}\r\n`);
+  await server.close();
 });

@@ -13,12 +13,17 @@ export function ProofPane() {
   const running = useRef<AbortController>(undefined);
   const hidesLog = settings.value?.publicLog === false;
 
-  const show: Show = async (subject, work) => {
+  const clear = (): void => {
     running.current?.abort();
+    running.current = undefined;
+    busy.value = '';
+    shown.value = undefined;
+  };
+  const show: Show = async (subject, work) => {
+    clear();
     const mine = new AbortController();
     running.current = mine;
     busy.value = `Checking: ${subject}`;
-    shown.value = undefined;
     const outcome = await work(mine.signal);
     if (running.current !== mine) return;
     running.current = undefined;
@@ -31,7 +36,7 @@ export function ProofPane() {
     <div class="proof">
       {hidesLog && <p>This service does not show its log (PUBLIC_LOG=false), so you can verify only receipts here.</p>}
       <div class="acts">
-        <EventCard show={show} isDisabled={hidesLog} />
+        <EventCard show={show} clear={clear} isDisabled={hidesLog} />
         <ReceiptCard show={show} />
         <WholeLogCard show={show} isDisabled={hidesLog} />
       </div>

@@ -24,8 +24,8 @@ export interface CommandResult {
 }
 
 /** A plant in a sentence. */
-export const nameOf = ({ id, name }: Draft | Plant): string =>
-  `${name === '' ? 'a plant without a name' : `“${isolated(name)}”`} (${String(id).trim()})`;
+export const nameOf = ({ id, name }: Plant): string =>
+  `${name === '' ? 'a plant without a name' : `“${isolated(name)}”`} (${id})`;
 
 /** The commands of the pane, and the result of the last one. */
 export function useCommands() {
@@ -43,7 +43,7 @@ export function useCommands() {
       const { name, ...texts } = textsIn(draft);
       const plant = { id, name, ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')) };
       const { position } = await plants.add(plant, { idempotencyKey: again });
-      setResult({ text: `Added ${nameOf(draft)}.`, position });
+      setResult({ text: `Added ${nameOf(plant)}.`, position });
       return true;
     } catch (error) {
       const isUnknown = error instanceof OutcomeUnknownError;

@@ -439,8 +439,8 @@ export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PUR
  * repeated request with the same key has no further effect and returns the first response. Another request with the
  * same key fails with FAILED_PRECONDITION.
  *
- * A failed call has google.rpc.Status details: always ErrorInfo (`reason` is stable, `domain` is "plantstore"),
- * BadRequest if a field is invalid, RetryInfo if a retry may succeed.
+ * A failed call has google.rpc.Status details, unless the transport itself ends it: ErrorInfo (`reason` is stable,
+ * `domain` is "plantstore"), BadRequest if a field is invalid, RetryInfo if a retry may succeed.
  *
  * @generated from service plantstore.v1.PlantStoreService
  */

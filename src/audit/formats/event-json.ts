@@ -88,8 +88,12 @@ function memberOf(kind: Kind, value: unknown): string {
 
 const text = (value: string): string => JSON.stringify(value);
 
-/** The head of the log with its members in the same form. */
-export const headMembers = ({ position, hash, time }: Head) => ({ position, hash: hex(hash), time: iso(time) });
+/** The head of the log with its members in the same form. An empty log has no time. */
+export const headMembers = ({ position, hash, time }: Head) => ({
+  position,
+  hash: hex(hash),
+  ...(position > 0 && { time: iso(time) }),
+});
 
 /** The head of the log in the same form. */
 export const headJson = (head: Head): string => JSON.stringify(headMembers(head));

@@ -6,7 +6,7 @@ import { eventsOfOwner, exportedEvents, selectedEvents } from '../../audit/stead
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { intactRange, wholeRange } from '../../log/whole-range.ts';
-import { plantId, position, time } from '../arguments.ts';
+import { ownerName, plantId, position, time } from '../arguments.ts';
 import { write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -33,7 +33,7 @@ export const exportCommand = (): Command =>
         .argParser(time)
         .conflicts('after'),
     )
-    .option('--owner <name>', 'only events of this owner')
+    .option('--owner <name>', 'only events of this owner', ownerName)
     .option('--id <id>', 'only events of plants with this id', plantId)
     .option('--follow', 'keep printing new events until stopped')
     .option('--public', 'the events without their contents; safe to publish, because they name nobody')

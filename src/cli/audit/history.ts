@@ -3,7 +3,7 @@ import { type Moment, plantsAsOf } from '../../audit/fold/as-of.ts';
 import { plantJson } from '../../audit/formats/event-json.ts';
 import { eventsOfOwner } from '../../audit/steady.ts';
 import type { Store } from '../../log/store.ts';
-import { moment, plantId } from '../arguments.ts';
+import { moment, ownerName, plantId } from '../arguments.ts';
 import { write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -11,7 +11,7 @@ import { withStore } from '../with-store.ts';
 export const historyCommand = (): Command =>
   new Command('history')
     .description('Print every event of one plant in order, in the format of audit export.')
-    .requiredOption('--owner <name>', 'owner of the plant')
+    .requiredOption('--owner <name>', 'owner of the plant', ownerName)
     .requiredOption('--id <id>', 'id of the plant', plantId)
     .addHelpText(
       'after',
@@ -46,7 +46,7 @@ async function* lines(store: Store, owner: string, id: bigint, onFound: () => vo
 export const listCommand = (): Command =>
   new Command('list')
     .description('Print the plants as of any position or time, one JSON object per line, computed from the log.')
-    .option('--owner <name>', 'only plants of this owner')
+    .option('--owner <name>', 'only plants of this owner', ownerName)
     .option(
       '--as-of <moment>',
       'after the event at this position, or after the last event at or before this time; a date is its beginning, in UTC',

@@ -27,12 +27,12 @@ Examples:
   $ plantstore audit import log.ndjson
   $ plantstore audit export | MONGODB_URI=mongodb://... plantstore audit import -`,
     )
-    .action((file: string) =>
-      withStore('own', async (store) => {
-        const { decodeExport } = await import('../../audit/formats/formats.ts');
-        // Anything but a regular file, such as a named pipe, can be read only once.
-        const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await withProgress(checkImport(decodeExport(readPieces(file))));
+    .action(async (file: string) => {
+      const { decodeExport } = await import('../../audit/formats/formats.ts');
+      // Before a store is made. What is no file can be read only once, such as a named pipe.
+      const found = file === '-' ? undefined : await stat(file);
+      if (found?.isFile() || found?.isDirectory()) await withProgress(checkImport(decodeExport(readPieces(file))));
+      await withStore('own', async (store) => {
         await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : readPieces(file))));
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, storeConfig().kafka !== undefined);
@@ -42,8 +42,8 @@ Examples:
         const head = await store.head();
         if (head.position === 0) throw new Error('the export has no events, so nothing was imported');
         await print([headJson(head)]);
-      }),
-    );
+      });
+    });
 
 async function withProgress(positions: AsyncIterable<number>): Promise<void> {
   const progress = new Progress();

@@ -77,7 +77,8 @@ async function checkpointIn(store: Store, file: string, given: VerifierKey | und
   try {
     return openCheckpoint(note, key);
   } catch (error) {
-    throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}`, { cause: error });
+    const advice = given === undefined ? '; for a checkpoint of another key, give that one with --key' : '';
+    throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}${advice}`, { cause: error });
   }
 }
 

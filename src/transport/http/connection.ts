@@ -76,8 +76,11 @@ export class HttpConnection extends Connection {
   #isPaused = false;
   /** The client sends nothing more. Undefined once the parser knows. */
   #hasEnded: boolean | undefined = false;
-  /** The response to the request that is being served. */
+  /** The id of the request that is being served. */
+  requestId = '';
+  /** The response to the request that is being served, and the request that was answered last. */
   #response: ServerResponse | undefined;
+  #answeredRequest: IncomingMessage | undefined;
   /** Bytes of the body of known length that are not parsed yet. */
   #bodyLeft = 0;
   /** Whether the piece that is being parsed is late, and the request that is being served. */
@@ -143,12 +146,18 @@ export class HttpConnection extends Connection {
     }
     const { req } = response;
     this.#response = response;
+    this.#answeredRequest = undefined;
     this.#bodyLeft = Number(req.headers['content-length'] ?? 0);
     this.#servesLate = this.#isLate;
     response.on('prefinish', () => this.unread());
     response.on('close', () => this.#answered(req));
     if (hasBody(req)) req.on('resume', () => this.#wake());
     serve();
+  }
+
+  /** Whether a request was answered before it was whole, and its rest has not come yet. */
+  get awaitsRest(): boolean {
+    return this.#answeredRequest?.complete === false;
   }
 
   /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
@@ -319,6 +328,7 @@ export class HttpConnection extends Connection {
   #answered(request: IncomingMessage): void {
     this.#release();
     this.#response = undefined;
+    this.#answeredRequest = request;
     this.#isStream = false;
     this.#parsed = 0;
     this.#answer = 0;

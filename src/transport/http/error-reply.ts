@@ -81,33 +81,36 @@ export function refuseConnect(socket: Duplex, observer?: RequestObserver): void 
 }
 
 /**
- * A client would take the error for a part of the answer that has begun, and for the answer to a complete request before
- * it, which is awaited only where refused bytes follow a body in chunks at once.
+ * A client would take the error for a part of the answer that has begun, for a second answer where the first came before
+ * the request was whole, and for the answer to a complete request before it, which is awaited only where refused bytes
+ * follow a body in chunks at once.
  */
 function refuse(socket: Socket, error: PlantStoreError, observer?: RequestObserver, isCutShort = false): void {
   const connection = connectionOf(socket);
   connection.detach();
   const answer = answerOn(socket);
-  if (answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
+  if (connection.awaitsRest || answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
   else if (socket.writable) {
     // A request that is being served is told of at its end; one that is cut short, as given up by its client.
     if (answer !== undefined && !isCutShort) connection.refusal = error;
-    if (answer === undefined && socket.bytesRead > 0) observer?.ended(unparsed(error));
-    endWith(socket, error);
+    const requestId = answer === undefined ? randomUUID() : connection.requestId;
+    if (answer === undefined && socket.bytesRead > 0) observer?.ended(unparsed(error, requestId));
+    endWith(socket, error, requestId);
   }
 }
 
 /** A request of which the parser made none. How long it took, and what it would have been, is not known. */
-const unparsed = (failure: PlantStoreError): EndedRequest => ({
+const unparsed = (failure: PlantStoreError, requestId: string): EndedRequest => ({
   ...{ protocol: 'rest', method: '_OTHER', route: UNMATCHED, status: String(failure.status) },
-  ...{ seconds: 0, bytes: 0, requestId: randomUUID(), principal: undefined, failure, traceId: undefined },
+  ...{ seconds: 0, bytes: 0, requestId, principal: undefined, failure, traceId: undefined },
 });
 
-function endWith(socket: Socket, error: PlantStoreError): void {
+function endWith(socket: Socket, error: PlantStoreError, requestId: string): void {
   const body = errorBody(error);
   socket.end(
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +
-      `${REASON_HEADER}: ${error.reason}\r\n` +
+      `${REASON_HEADER}: ${error.reason}\r\nX-Request-Id: ${requestId}\r\n` +
+      'Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n' +
       `Content-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
   setTimeout(() => socket.destroy(), FAREWELL).unref();
@@ -118,9 +121,12 @@ function errorOfParser({ code }: NodeJS.ErrnoException): PlantStoreError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
     case 'HPE_HEADER_OVERFLOW':
-      // Node does not say whether the URL or a header was too long, and the bytes at hand need not show it: they are
-      // the last packet alone. So both get one answer, that of an id which is too long to be one.
-      return new PlantStoreError('MALFORMED_REQUEST', 'the URL and the headers may have at most 16 KiB together');
+      // Node does not say whether the URL or a header was too long, or there were too many, and the bytes at hand need
+      // not show it: they are the last packet alone. So all get one answer, that of an id which is too long to be one.
+      return new PlantStoreError(
+        'MALFORMED_REQUEST',
+        'the URL and the headers may have at most 16 KiB together, and fewer than 128 lines',
+      );
     case 'HPE_INVALID_METHOD':
       return new PlantStoreError('MALFORMED_REQUEST', 'the request does not begin with a method of HTTP, such as GET');
     default:

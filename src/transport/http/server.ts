@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cors } from '@connectrpc/connect';
 import fastifyCors from '@fastify/cors';
@@ -49,7 +49,7 @@ export function createHttpServer(
     exposeHeadRoutes: false,
     // A request on an open connection is still answered while the server drains. The connection then closes.
     return503OnClosing: false,
-    genReqId: requestId,
+    genReqId: identified,
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     // No logger for each request: the few lines that need the request name it themselves.
     childLoggerFactory: (parent) => parent,
@@ -115,6 +115,13 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
   return Object.assign(createServer(options, serve), { pauseOnConnect: true });
 }
 
+/** The id of a request, which its connection knows too: the parser's error may answer it. */
+function identified(request: IncomingMessage): string {
+  const id = requestId(request);
+  connectionOf(request.socket).requestId = id;
+  return id;
+}
+
 /** No route has a schema of Fastify. Without this, each start would load a compiler of schemas. */
 const noSchemas = (): never => {
   throw new Error('a route has a schema, and Fastify has no compiler for it');
@@ -133,6 +140,9 @@ function endWhenIdle(socket: Socket): void {
 /** Refuses requests that no route may get, before a body is read: 404 comes before 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
   const { httpVersion, headers, rawHeaders } = request.raw;
+  // A client of another version understands no answer of this one.
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new PlantStoreError('MALFORMED_REQUEST', 'the version must be HTTP/1.1 or HTTP/1.0');
   // Browsers must not guess another type, whatever plant names a response contains.
   reply.header('x-content-type-options', 'nosniff');
   if (rawHeaders.length >= 2 * MAX_HEADER_LINES)

@@ -39,6 +39,10 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     await page.getByText('so none at position 999999.', { exact: false }).waitFor();
     expect(await page.getByText('after some seconds').count()).toBe(0);
     expect(await page.getByRole('alert').getByText('A position').count()).toBe(0);
+    await page.getByLabel('Position').fill('0');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('alert').getByText('A position is a whole number').waitFor();
+    expect(await page.locator('.verdict').count()).toBe(0);
   });
 
   test('a token that was never accepted is not told to be so no longer, and nothing waits for input beside it', async () => {

@@ -9,16 +9,23 @@ import type { Shown } from './outcome.tsx';
 /** Shows the outcome of a proof of a subject. A new proof ends the one that runs. */
 export type Show = (subject: string, work: (signal: AbortSignal) => Promise<Shown['outcome']>) => Promise<void>;
 
+interface EventCardProps {
+  readonly show: Show;
+  /** Shows no outcome any more. */
+  readonly clear: () => void;
+  readonly isDisabled: boolean;
+}
+
 /** Asks which event to prove, and proves that of the address. */
-export function EventCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
+export function EventCard({ show, clear, isDisabled }: EventCardProps) {
   const asked = route.value.query.get('position') ?? '';
   const [typed, setTyped] = useState(asked);
   const [fault, setFault] = useState('');
   const prove = (text: string): void => {
     const position = positionOf(text);
     setFault(position === undefined ? 'A position is a whole number, 1 or more.' : '');
-    if (position !== undefined)
-      void show(`The event at position ${position}.`, (signal) => verifyEvent(Number(position), signal));
+    if (position === undefined) clear();
+    else void show(`The event at position ${position}.`, (signal) => verifyEvent(Number(position), signal));
   };
   useEffect(() => {
     if (asked === '') return;
