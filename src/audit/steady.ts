@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Selection, Store } from '../log/store.ts';
-import { asErased, eventAt, intactRange, wholeRange } from '../log/whole-range.ts';
+import { asErased, eventAt, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
@@ -160,15 +160,6 @@ export async function* selectedEvents(
         throw new ErasedMeanwhileError();
     yield { events, position: batch.at(-1)!.position };
   }
-}
-
-/**
- * The events after a position and up to another, those without content too. Rejects with ErasedMeanwhileError when contents
- * were removed while they were read, and as `intactRange`.
- */
-export async function* steadyRange(store: Store, after: number, to: number): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await steadyView(store, { isWhole: after === 0 });
-  for await (const events of intactRange(store, after, to)) yield view.take(events);
 }
 
 /**

@@ -1,8 +1,8 @@
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
-import { eventAt } from '../../log/whole-range.ts';
-import { eventsOfOwner, steadily, steadyRange } from '../steady.ts';
+import { eventAt, intactRange } from '../../log/whole-range.ts';
+import { eventsOfOwner, steadily, steadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
@@ -23,8 +23,9 @@ async function* foldUpTo(
   position: number,
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
-  using fold = new Fold();
-  const events = owner === undefined ? steadyRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
+  const { take: shown } = await steadyView(store);
+  using fold = new Fold({ shown });
+  const events = owner === undefined ? intactRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
   for await (const batch of events) await fold.apply(batch);
   yield* fold.rows();
 }
