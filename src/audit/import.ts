@@ -1,4 +1,4 @@
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import { BrokenChainError, headAfterIntact, headAt } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';

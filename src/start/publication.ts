@@ -1,6 +1,6 @@
 import type { Check } from '../audit/checks/check.ts';
 import type { Config } from '../config.ts';
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { PublisherState, PublisherStatus } from '../publisher/status.ts';

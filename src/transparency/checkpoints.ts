@@ -1,4 +1,4 @@
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';

@@ -1,4 +1,4 @@
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import { BrokenChainError, leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { provenRecordBytes } from '../log/event/record.ts';

@@ -1,4 +1,4 @@
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../tlog/hash.ts';

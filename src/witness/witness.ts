@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { counted } from '../counted.ts';
+import { counted } from '../domain/counted.ts';
 import { makePrivateFolder } from '../files.ts';
 import { type Checkpoint, readCheckpoint } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sameHash } from '../tlog/hash.ts';

@@ -6,24 +6,23 @@ import type { SourceFile } from './source.ts';
 
 /** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  counted: [],
   domain: [],
   json: [],
   files: [],
   'file-lock': ['files'],
   time: [],
   tlog: [],
-  witness: ['counted', 'tlog', 'files'],
+  witness: ['domain', 'tlog', 'files'],
   auth: ['domain', 'time', 'files', 'semaphore'],
   observe: ['domain', 'time', 'log', 'auth'],
-  log: ['counted', 'domain', 'tlog', 'time', 'files', 'file-lock', 'semaphore'],
+  log: ['domain', 'tlog', 'time', 'files', 'file-lock', 'semaphore'],
   semaphore: ['domain', 'time'],
   call: ['log', 'auth'],
-  plants: ['counted', 'domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
-  audit: ['counted', 'domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
+  plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
+  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
   erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
-  transparency: ['counted', 'domain', 'tlog', 'log', 'auth', 'time', 'files', 'file-lock', 'gen'],
+  transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'files', 'file-lock', 'gen'],
   transport: [
     ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency'],
     ...['call', 'semaphore', 'gen'],
@@ -33,11 +32,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   main: ['log', 'observe', 'config', 'start'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
-    ...['call', 'semaphore', 'gen', 'config', 'counted', 'files'],
+    ...['call', 'semaphore', 'gen', 'config', 'files'],
   ],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'transport'],
-    ...['witness', 'config', 'counted', 'settings', 'main', 'files', 'start'],
+    ...['witness', 'config', 'settings', 'main', 'files', 'start'],
   ],
   // What runs in the browser: the API's messages, its client, and of the service what verifies proofs.
   console: ['gen', 'client', 'tlog'],

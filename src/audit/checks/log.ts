@@ -1,4 +1,4 @@
-import { counted } from '../../counted.ts';
+import { counted } from '../../domain/counted.ts';
 import { headAfter, leafHash } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { counted } from '../../counted.ts';
+import { counted } from '../../domain/counted.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { position, subjectKey } from '../arguments.ts';
 import { print } from '../output.ts';

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
-import { counted } from '../../counted.ts';
+import { counted } from '../../domain/counted.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { setFields } from '../../domain/plant.ts';
 import { readPieces } from '../../files.ts';

@@ -1,6 +1,6 @@
 import { fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
-import { counted } from '../../counted.ts';
+import { counted } from '../../domain/counted.ts';
 import type { Dependency } from '../../observe/health.ts';
 import { takenPorts } from '../../start/start-error.ts';
 import { statusOfUnsigned } from '../../transparency/witness-client.ts';

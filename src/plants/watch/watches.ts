@@ -1,6 +1,6 @@
 import type { Principal } from '../../auth/principal.ts';
 import type { Validity } from '../../auth/validity.ts';
-import { counted } from '../../counted.ts';
+import { counted } from '../../domain/counted.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
