@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ReadEventsRequestSchema } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
@@ -313,6 +313,31 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         await append(store, added(OWNER, 1n), deleted(OWNER, 1n));
         expect(await history(store)).toEqual([5, 6]);
         await expect(history(erasing(5))).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+      }),
+    );
+
+    test(
+      'who reads the plants as of a moment slowly gets none of an owner who was erased since',
+      on(async ({ store }) => {
+        // More than the fold gives at once.
+        const others = Array.from({ length: 2_100 }, (_, index) => added('bob', BigInt(index)));
+        for (let from = 0; from < others.length; from += 700) await append(store, ...others.slice(from, from + 700));
+        await append(store, added(OWNER, 1n));
+        const readers = await Promise.all(
+          [undefined, OWNER, 'bob'].map(async (owner) => {
+            const { plants } = await plantsAsOf(store, undefined, owner);
+            return plants;
+          }),
+        );
+        const [all, own, bobs] = readers as [(typeof readers)[0], (typeof readers)[0], (typeof readers)[0]];
+        expect((await all.next()).value).toHaveLength(2_000);
+        expect((await bobs.next()).value).toHaveLength(2_000);
+        await erased(store);
+        const later = performance.now() + 60_000;
+        using _clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+        await expect(all.next()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+        expect((await own.next()).done).toBe(true);
+        await expect(bobs.next()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
       }),
     );
 

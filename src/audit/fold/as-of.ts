@@ -1,17 +1,21 @@
-import { InvalidFieldError } from '../../domain/errors.ts';
+import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
+import { monotonic } from '../../time/host.ts';
 import { eventsOfOwner, steadily, steadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
 
+/** Milliseconds between two looks for owners who were erased while somebody reads plants slowly. */
+const LOOK = 1_000;
+
 /**
  * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id. Reads
  * all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the plants
- * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while.
+ * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody reads slowly.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined) {
   const position = await positionOfMoment(store, moment);
@@ -23,11 +27,35 @@ async function* foldUpTo(
   position: number,
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
+  let { position: looked } = await store.head();
   const { take: shown } = await steadyView(store);
   using fold = new Fold({ shown });
   const events = owner === undefined ? intactRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
   for await (const batch of events) await fold.apply(batch);
-  yield* fold.rows();
+  let due = monotonic() + LOOK;
+  for await (const rows of fold.rows()) {
+    if (monotonic() >= due) {
+      looked = await requireNoErasure(store, looked, owner);
+      due = monotonic() + LOOK;
+    }
+    yield rows;
+  }
+}
+
+/**
+ * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. The plants in the
+ * fold are older than that. Resolves with the position up to which it has looked.
+ */
+async function requireNoErasure(store: Store, after: number, owner: string | undefined): Promise<number> {
+  const { position } = await store.head();
+  for await (const events of store.read(after, { to: position, owner: owner ?? '', erasures: true }))
+    for (const { type, erases } of events)
+      if (type === 'OwnerErased' && (owner === undefined || (erases?.owner ?? owner) === owner))
+        throw new PlantStoreError(
+          'OWNER_BEING_ERASED',
+          'an owner was erased while the plants were read: read them again',
+        );
+  return position;
 }
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
