@@ -22,13 +22,15 @@ export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]
  * positions reached, with the read model up to date.
  *
  * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
- * empty, beginning of the log, and the import can be repeated.
+ * empty, beginning of the log, and the import can be repeated. Rejects, too, if an owner was erased since the export from
+ * which the store got its beginning: nothing would remove what the store has of that owner.
  */
 export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
   let head: Head = EMPTY_HEAD;
   let waiting: LoggedEvent[] = [];
   for await (const batch of examined(batches)) {
+    await checkErased(store, start.position, batch);
     for (const event of batch) {
       head = headAt(event);
       if (head.position === start.position) checkSame(start, head);
@@ -52,6 +54,19 @@ function checkSame(store: Head, imported: Head): void {
     throw new Error(
       `the store contains another log: its event at position ${store.position} differs from the one to import; import into an empty store`,
     );
+}
+
+/** The store, which ends at a position, must not have the content of an event that an erasure behind that has removed. */
+async function checkErased(store: Store, end: number, imported: readonly LoggedEvent[]): Promise<void> {
+  const erased = new Set<number>();
+  for (const { position, erasedBy = 0 } of imported) if (position <= end && erasedBy > end) erased.add(position);
+  if (erased.size === 0) return;
+  for await (const events of store.read(Math.min(...erased) - 1, { to: Math.max(...erased) }))
+    for (const { position, content } of events)
+      if (content !== undefined && erased.has(position))
+        throw new Error(
+          `the store has the content of the event at position ${position}, from an earlier import, and an owner was erased since: import into an empty store, and remove this one`,
+        );
 }
 
 /** Projects each append, so that a service that starts on a partial import need not keep all events in memory. */

@@ -101,6 +101,34 @@ export function auditContract(name: string, open: OpenDatabase): void {
       }),
     );
 
+    test(
+      'an import goes on from the same export, and from one of before an erasure to none of after it',
+      on(async ({ store }) => {
+        const from = await open();
+        const events = await append(from.store, added('gone', 1n, 'Secret'), added('other', 1n));
+        await store.append(events);
+        const erases = { owner: 'gone', key: new Uint8Array(16), isCleared: false, isPublished: false };
+        const erased: OwnerErased = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) };
+        await from.store.append([{ ...seal(headAt(events.at(-1)!), erased, randomUUID(), 0), erases }]);
+        await drain(from.store.eraseContents('gone', 3));
+        await from.store.endErasures([3], false);
+        const later = await drain(exportedEvents(from.store, 0, 3));
+        const all = async function* () {
+          yield* later;
+        };
+        await expect(drain(importLog(store, all()))).rejects.toThrow(
+          'the store has the content of the event at position 1, from an earlier import, and an owner was erased since',
+        );
+        expect((await store.head()).position).toBe(2);
+        const empty = await open();
+        await empty.store.append(later.flat().slice(0, 2));
+        await drain(importLog(empty.store, all()));
+        expect((await empty.store.head()).position).toBe(3);
+        await from.cleanup();
+        await empty.cleanup();
+      }),
+    );
+
     test('a repair is refused where the log is broken, and where the read model has seen events that it lost', async () => {
       const opened = await open();
       const events = await fillSome(opened.store);
