@@ -1,9 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
-import { openLog } from '../../src/log/log.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Listing } from '../../src/log/view/listing.ts';
+import { openMemoryStore } from '../simulation/store/open-memory.ts';
+import { added, append, project } from '../support/events.ts';
 import { gated, override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -88,6 +90,46 @@ test('two owners who read all long lists that they may leave some to a third; on
   expect(await takeAll('heidi')).toEqual([0, 'OVERLOADED']);
   for (const { plants } of open) await (plants as AsyncIterableIterator<unknown>).return!();
   expect(await takeAll('heidi')).toEqual([32, 'TOO_MANY_LISTS']);
+});
+
+test('a long list shows nothing more once its owner is erased, wherever that was; that of another owner goes on', async () => {
+  const { store, second } = await openMemoryStore();
+  const ids = Array.from({ length: 4_000 }, (_, index) => BigInt(index));
+  for (const owner of ['gone', 'other'])
+    await append(store, ...ids.map((id) => added(owner, id, 'a long name'.repeat(30))));
+  await project(store);
+  let isAway = false;
+  const unlessAway =
+    <Found>(call: () => Promise<Found>) =>
+    async () => {
+      if (isAway) throw new Error('away');
+      return call();
+    };
+  const away = override(await second(), {
+    head: unlessAway(() => store.head()),
+    checkpoint: unlessAway(() => store.checkpoint()),
+    lease: async () => false,
+  });
+  const logs = [await openLog(store, { onFault: () => {} }), await openLog(away, { onFault: () => {} })];
+  const begun = async (log: EventLog, owner: string) => {
+    const { plants } = await log.list({ owner, after: undefined, limit: undefined });
+    const batches = plants as AsyncIterableIterator<unknown>;
+    await batches.next();
+    return batches;
+  };
+  const [gone, other] = await Promise.all(
+    ['gone', 'other'].map((owner) => Promise.all(logs.map((log) => begun(log, owner)))),
+  );
+  isAway = true;
+  for await (const _ of logs[0]!.erase({ owner: 'gone', actor: 'operator' }));
+  expect(await store.unfinished()).toEqual([]);
+  isAway = false;
+  for (const batches of gone!)
+    await expect(batches.next()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', name: 'SnapshotEndedError' });
+  // Whoever was away hears of an erasure, and not of whom.
+  expect((await other![0]!.next()).done).toBe(false);
+  await expect(other![1]!.next()).rejects.toMatchObject({ name: 'SnapshotEndedError' });
+  for (const log of logs) await log.close();
 });
 
 test('those who ask for the same list at once share one read of it, and get the same object', async () => {

@@ -58,9 +58,18 @@ function bytesOf(plants: readonly PlantRow[], perCodeUnit: number): number {
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 
+/** Tells whether what a long list shows may still be shown. */
+export interface Life {
+  /** Rejects with SnapshotEndedError once the owner is erased, by whichever instance. Await it after each read. */
+  confirm(): Promise<void>;
+  /** Call it once the list is closed. */
+  close(): void;
+}
+
 /** What a list of any length is made of. */
 export interface OpenedList {
   readonly snapshot: Snapshot;
+  readonly life: Life;
   /** The owner's in the tail. */
   readonly entries: readonly TailEntry[];
   /** That of the last event in the entries. */
@@ -73,15 +82,15 @@ export interface OpenedList {
  *
  * It owns the snapshot, and the permit, from now on. It gives them back at the end, when the reader stops, when it
  * rejects, and at the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks
- * complete.
+ * complete. So does a reader whose owner is erased meanwhile.
  */
 export async function openListing(
-  { snapshot, entries, position }: OpenedList,
+  { snapshot, life, entries, position }: OpenedList,
   permit: Permit,
   { owner, after, limit }: ListQuery,
 ): Promise<Listing> {
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
-  const plants = new LongRead(snapshot, permit);
+  const plants = new LongRead(snapshot, life, permit);
   const next = limit === undefined ? undefined : await plants.reading(lastOf(batches(), limit));
   plants.batches = next === undefined ? batches() : upTo(batches(), next);
   return { plants, next, position };
@@ -118,14 +127,16 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
 /** The batches of a list from a snapshot, which is closed at their end, on return, and when its time is up. */
 class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
   readonly #snapshot: Snapshot;
+  readonly #life: Life;
   readonly #permit: Permit;
   readonly #timer: Timer;
   #late = false;
   /** Set before the first of them is asked for. */
   batches: AsyncGenerator<readonly PlantRow[]> | undefined;
 
-  constructor(snapshot: Snapshot, permit: Permit) {
+  constructor(snapshot: Snapshot, life: Life, permit: Permit) {
     this.#snapshot = snapshot;
+    this.#life = life;
     this.#permit = permit;
     this.#timer = setTimer(() => {
       this.#late = true;
@@ -150,8 +161,14 @@ class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
 
   async next(): Promise<IteratorResult<readonly PlantRow[]>> {
     if (this.#late) throw tooLate();
-    const result = await this.reading(this.batches!.next());
+    const result = await this.reading(this.#next());
     if (result.done === true) await this.#close();
+    return result;
+  }
+
+  async #next(): Promise<IteratorResult<readonly PlantRow[]>> {
+    const result = await this.batches!.next();
+    if (result.done !== true) await this.#life.confirm();
     return result;
   }
 
@@ -162,6 +179,7 @@ class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
 
   async #close(): Promise<void> {
     clearTimer(this.#timer);
+    this.#life.close();
     await this.#snapshot.close().finally(() => this.#permit[Symbol.dispose]());
   }
 }

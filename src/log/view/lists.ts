@@ -4,11 +4,12 @@ import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import type { Page } from '../batches.ts';
-import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, SnapshotEndedError, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import {
+  type Life,
   type Listing,
   type ListQuery,
   listBytes,
@@ -190,12 +191,26 @@ export class Lists {
       return await tail.pinned(read, (opened) => {
         isOpen = !tail.hasEnded(owner);
         if (!isOpen) return this.#atHead(query, [], true)!;
-        return { ...opened, entries: tail.ownedBy(owner, after), position: tail.head.position };
+        const life = lifeOf(this.#follower, owner);
+        return { ...opened, life, entries: tail.ownedBy(owner, after), position: tail.head.position };
       });
     } finally {
       if (!isOpen) await snapshot?.close();
     }
   }
+}
+
+/** The life of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom, counts too. */
+function lifeOf(follower: Follower, owner: string): Life {
+  let isOver = false;
+  const close = follower.tail.onSeen((news) => {
+    isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);
+  });
+  const confirm = async () => {
+    await follower.sync();
+    if (isOver) throw new SnapshotEndedError();
+  };
+  return { confirm, close };
 }
 
 /** Most keys of one read: the size of a batch of commands. */
