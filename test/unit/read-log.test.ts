@@ -2,11 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
+import { openLog } from '../../src/log/log.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
 import { readLog } from '../../src/log/tail/read.ts';
 import { Tail } from '../../src/log/tail/tail.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append, project } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 
 /** Events that another instance appends, and how many of all the tail then drops; in some steps the reader goes on. */
 const steps = fc.array(fc.record({ events: fc.nat(5), projected: fc.nat(5), reads: fc.boolean() }), { maxLength: 12 });
@@ -43,4 +45,22 @@ test('who follows the log gets every event once and in order, wherever the tail 
     }),
     { numRuns: 100 },
   );
+});
+
+test('who reads the log once an erasure is complete gets nothing of the owner, whatever is still in memory', async () => {
+  const { store, second } = await openMemoryStore();
+  const log = await openLog(store, { onFault: () => {} });
+  const other = await openLog(override(await second(), { lease: async () => false }), { onFault: () => {} });
+  await log.submit({ type: 'AddPlant', owner: 'gone', actor: 'gone', plant: { id: 1n, name: 'Fern', tag: undefined } });
+  await other.head();
+  for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
+  await log.submit({ type: 'AddPlant', owner: 'b', actor: 'b', plant: { id: 1n, name: 'Fern', tag: undefined } });
+  const read: LoggedEvent[] = [];
+  for await (const events of other.read(0)) read.push(...events);
+  expect(read.map(({ content, erases }) => [content !== undefined, erases])).toEqual([
+    [false, undefined],
+    [true, undefined],
+    [true, undefined],
+  ]);
+  for (const each of [log, other]) await each.close();
 });

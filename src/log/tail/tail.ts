@@ -113,6 +113,11 @@ export class Tail {
     return this.#first;
   }
 
+  /** Position of the last erasure. What it removes may be gone from the store, so nothing up to here is shown from memory. */
+  get erased(): number {
+    return this.#erased;
+  }
+
   /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
   get outdatedTo(): number {
     return this.#outdatedTo;

@@ -410,8 +410,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader of the log skips what is left of a batch when the tail has moved on',
     file: 'log/tail/read.ts',
-    from: `if (position + 1 < tail.first) {`,
-    to: `if (position + 1 < tail.first - 3) {`,
+    from: `if (position + 1 < tail.first || position < tail.erased) {`,
+    to: `if (position + 1 < tail.first - 3 || position < tail.erased) {`,
   },
   {
     what: 'an instance says for good that its store cannot be reached',
