@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
 import { addressOf, leafCertificate, selfSigned } from '../../src/transport/forward/contact.ts';
+import { linksOf } from '../../src/transport/forward/link.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
 import { override } from '../support/faulty-store.ts';
 
@@ -65,4 +66,29 @@ test('a writer that cannot be reached is told of once it has renewed its lease s
   expect(told).toEqual([]);
   passed += 3_001;
   await expect.poll(() => told).toContain('a:1');
+});
+
+test('an instance goes on by itself where the lease has an address that is none', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  const led = override(store, {
+    lease: async () => false,
+    leaseholder: async () => ({ holder: 'other', address: '', secret: 's' }),
+  });
+  const log = await openLog(led, { onFault: () => {} });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(async () => {
+    vi.useRealTimers();
+    await log.close();
+    await cleanup();
+  });
+  const identity = selfSigned();
+  const opened = vi.fn(linksOf(() => identity));
+  log.join({
+    ...{ contact: () => ({ address: 'this' }), onFault: () => {}, onReachable: () => {} },
+    openLink: opened,
+  });
+  await expect.poll(() => opened.mock.results.map(({ type }) => type)).toContain('throw');
+  vi.advanceTimersByTime(2_000);
+  const plant = { id: 1n, name: 'Fern', tag: undefined };
+  expect(await log.submit({ type: 'AddPlant', owner: 'a', actor: 'a', plant })).toMatchObject({ position: 1 });
 });

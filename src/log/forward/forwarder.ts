@@ -82,10 +82,11 @@ export class Forwarder {
 
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
-    this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
     this.opened.catch(() => {});
-    this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
+    // First, since it throws for a contact that is none: then there is nothing to end.
     this.#link = open(to, { answered: (answers) => this.#take(answers), ended: (fault) => this.#end(fault) });
+    this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
+    this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
   }
 
   /** Unanswered commands, except those that were taken back. */
