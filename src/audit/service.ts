@@ -99,7 +99,7 @@ export function implementAudit(options: AuditOptions) {
       return create(GetHeadResponseSchema, { head: headMessage(head), checkpoint });
     },
 
-    listPlantsAsOf: (request, call) => stream(call, () => long(call, listPlantsAsOf(store, request))),
+    listPlantsAsOf: (request, call) => stream(call, (signal) => long(call, listPlantsAsOf(store, request, signal))),
 
     getHistory: ({ owner, plantId }, call) =>
       // An unset owner is the empty text, which no owner has.
@@ -126,8 +126,9 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, signal: Abort
 async function* listPlantsAsOf(
   store: Store,
   { asOf, owner }: ListPlantsAsOfRequest,
+  signal: AbortSignal,
 ): AsyncGenerator<ListPlantsAsOfResponse> {
-  const { position, plants } = await plantsAsOf(store, momentOf(asOf), ownerOf(owner));
+  const { position, plants } = await plantsAsOf(store, momentOf(asOf), ownerOf(owner), signal);
   let sent = false;
   for await (const rows of plants)
     for (const part of partsOf(rows)) {

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { AuditService, ListPlantsAsOfRequestSchema } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from '../../src/audit/service.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
@@ -14,7 +15,9 @@ import { implementReceipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Semaphore } from '../../src/semaphore.ts';
+import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 import { ALICE, LASTING } from '../support/principal.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -34,11 +37,20 @@ afterAll(async () => {
 
 type Streaming = (request: unknown, call: object) => AsyncIterable<object>;
 
+const missing = () => Promise.reject(new Error('no key is needed'));
+const checkpoints = { latest: missing };
+
+const auditOf = (audited: Store) =>
+  implementAudit({
+    ...{ log, store: audited, scopes: createScopePolicy([]), checkpoints },
+    key: missing,
+    checks: async () => [],
+    onVerdict: () => {},
+  });
+
 /** Every method that streams, of every service, by its name: a new one is here by itself. */
 function streams(): readonly (readonly [string, object, Streaming])[] {
   const scopes = createScopePolicy([]);
-  const missing = () => Promise.reject(new Error('no key is needed'));
-  const checkpoints = { latest: missing };
   const proofs = new Semaphore({ permits: 1, maxWaiting: 1 });
   const receipts = implementReceipts({
     store,
@@ -58,12 +70,7 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
     },
     {
       desc: AuditService,
-      methods: implementAudit({
-        ...{ log, store, scopes, checkpoints },
-        key: missing,
-        checks: async () => [],
-        onVerdict: () => {},
-      }),
+      methods: auditOf(store),
     },
   ];
   return services.flatMap(({ desc, methods }) =>
@@ -116,3 +123,28 @@ test.each(['ListPlantsAsOf', 'GetHistory', 'VerifyLog'])(
     await expect(messages[Symbol.asyncIterator]().next()).rejects.toBe(left);
   },
 );
+
+test('plants as of a moment are read no further for an auditor who has left, whose permit then is free', async () => {
+  const opened = await openMemoryStore();
+  await append(opened.store, ...Array.from({ length: 400 }, (_, id) => added('alice', BigInt(id))));
+  let reads = 0;
+  const slow = override(opened.store, {
+    read: async function* (after, only) {
+      for await (const events of opened.store.read(after, only))
+        for (let from = 0; from < events.length; from += 10) {
+          reads++;
+          await sleep(5);
+          yield events.slice(from, from + 10);
+        }
+    },
+  });
+  const methods = auditOf(slow);
+  const left = new AbortController();
+  const principal = { ...ALICE, scopes: new Set(['plants:audit']) };
+  const list = methods.listPlantsAsOf(create(ListPlantsAsOfRequestSchema), { principal, signal: left.signal });
+  const first = list[Symbol.asyncIterator]().next();
+  await expect.poll(() => reads).toBeGreaterThan(2);
+  left.abort(new Error('left'));
+  await expect(first).rejects.toThrow('left');
+  expect(reads).toBeLessThan(40);
+});

@@ -15,23 +15,28 @@ const LOOK = 1_000;
 /**
  * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id. Reads
  * all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the plants
- * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody reads slowly.
+ * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody reads slowly,
+ * and with the signal's reason once it aborts.
  */
-export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined) {
+export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined, signal?: AbortSignal) {
   const position = await positionOfMoment(store, moment);
-  return { position, plants: steadily(store, () => foldUpTo(store, position, owner)) };
+  return { position, plants: steadily(store, () => foldUpTo(store, position, owner, signal)) };
 }
 
 async function* foldUpTo(
   store: Store,
   position: number,
   owner: string | undefined,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   let { position: looked } = await store.head();
   const { take: shown } = await steadyView(store);
   using fold = new Fold({ shown });
   const events = owner === undefined ? intactRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
-  for await (const batch of events) await fold.apply(batch);
+  for await (const batch of events) {
+    signal?.throwIfAborted();
+    await fold.apply(batch);
+  }
   let due = monotonic() + LOOK;
   for await (const rows of fold.rows()) {
     if (monotonic() >= due) {
