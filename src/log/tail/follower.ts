@@ -155,9 +155,9 @@ export class Follower {
   }
 
   /**
-   * Resolves when memory of rows may be used. Returns undefined, nearly always, when the store was asked for their
-   * generation within the last GENERATION_LIMIT milliseconds. While callers keep asking, the store is asked ahead of time.
-   * Rejects when the store cannot be reached.
+   * Resolves when memory of rows may be used, and what was read of an owner may be told. Returns undefined, nearly always,
+   * when the store was asked for the generation of rows, and for the head, within the last GENERATION_LIMIT milliseconds.
+   * While callers keep asking, the store is asked ahead of time. Rejects when the store cannot be reached.
    */
   lookAtRows(): Promise<void> | undefined {
     const age = monotonic() - this.#generationAt;
@@ -168,7 +168,9 @@ export class Follower {
 
   readonly #askGeneration = shareCalls(async () => {
     const began = monotonic();
-    this.#record(await this.store.generation());
+    // By the sync, this instance hears of owners who were erased meanwhile, however long it was frozen.
+    const [generation] = await Promise.all([this.store.generation(), this.sync()]);
+    this.#record(generation);
     this.#generationAt = began;
   });
 
