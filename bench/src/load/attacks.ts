@@ -2,8 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { frame as message } from '../../../test/support/raw-grpc.ts';
 import type { Target } from './attack.ts';
 import type { Attack } from './crowd.ts';
+import { FRAME, frame, keptField, LAST_FIELD } from './frames.ts';
 import { callHeaders } from './grpc-lines.ts';
-import { talkGrpc, talkLateResets, talkResets, talkWindowUpdates } from './grpc-talk.ts';
+import { type Brief, talkBriefly, talkGrpc, talkLateResets, talkResets, talkWindowUpdates } from './grpc-talk.ts';
 import { talkHttp } from './http-talk.ts';
 
 const PLANTS = '/plantstore.v1.PlantStoreService';
@@ -16,8 +17,10 @@ const [GRPC_CONNECTIONS, CALLS] = [8, 100];
 /** Header lines: as many short ones as 28 KB have; and what this service takes, fewer than 128 lines of 15 KB. */
 const [SHORT, LONG] = [28, 120];
 const ALLOWED = { count: 124, size: LONG };
-/** Milliseconds after which late resets come. */
-const LATE = 5;
+/** As many calls as the service lets a connection have. */
+const MOST_CALLS = 128;
+/** Milliseconds after which late resets come, and after which brief connections leave. */
+const [LATE, BRIEFLY] = [5, 100];
 const EMPTY = message(Buffer.alloc(0));
 /** A field that no message has, so often that it fills 64 KB. */
 const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
@@ -57,6 +60,8 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   }),
   health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
   'window-updates': ({ grpcPort }) => ({ port: grpcPort, connections: 64, talk: talkWindowUpdates }),
+  'large-headers': brief(largeHeaders()),
+  'window-settings': brief(windowSettings()),
   waiting: longHeaders({ count: 960, size: SHORT }),
   'waiting-16k': longHeaders(ALLOWED),
 };
@@ -66,6 +71,32 @@ const listOf = (token: string) => ({
   headers: callHeaders(`${PLANTS}/ListPlants`, { authorization: `Bearer ${token}` }),
   message: EMPTY,
 });
+
+/** Connections that are open briefly, and come again and again. */
+function brief(made: Brief): (target: Target) => Attack {
+  return ({ grpcPort }) => ({
+    port: grpcPort,
+    connections: 64,
+    talk: (socket, count) => talkBriefly(socket, count, made, BRIEFLY),
+  });
+}
+
+/** Health checks with 60 KB of headers each, of which each but the first sends 15 bytes. */
+function largeHeaders(): Brief {
+  const block = callHeaders(`${HEALTH}/Check`);
+  const first = Buffer.concat([block, keptField('fern', 'x'.repeat(4_000))]);
+  const further = Buffer.concat([block, ...Array<Buffer>(15).fill(LAST_FIELD)]);
+  return { blocks: [first, ...Array<Buffer>(MOST_CALLS - 1).fill(further)], behind: [] };
+}
+
+/** Calls, and settings that change the windows of all of them (RFC 9113, section 6.9.2). */
+function windowSettings(): Brief {
+  const settings = [0xff, 0xfe].map((last) => frame(FRAME.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0xff, last)));
+  return {
+    blocks: Array<Buffer>(MOST_CALLS).fill(callHeaders(`${PLANTS}/ListPlants`)),
+    behind: Array.from({ length: 900 }, (_, index) => settings[index % 2]!),
+  };
+}
 
 /** Headers that never end. */
 function unfinishedHeaders(many: Lines): (target: Target) => Attack {

@@ -18,6 +18,15 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
 export const headerBlock = (fields: Readonly<Record<string, string>>): Buffer =>
   Buffer.concat(Object.entries(fields).flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]));
 
+/** A field that the table of a connection keeps, as its last one. */
+export function keptField(name: string, value: string): Buffer {
+  const field = headerBlock({ [name]: value });
+  field[0] = 0x40;
+  return field;
+}
+/** The field that was kept last, in one byte (RFC 7541, section 6.1). */
+export const LAST_FIELD = Buffer.of(0x80 | 62);
+
 /** A string literal without Huffman code (RFC 7541, section 5.2). */
 const text = (value: string): Buffer => Buffer.concat([length(value.length), Buffer.from(value, 'latin1')]);
 

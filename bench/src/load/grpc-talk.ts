@@ -75,6 +75,23 @@ export function talkWindowUpdates(socket: Socket, count: Count): void {
   more();
 }
 
+/** Begins calls in one write, sends other frames behind them, and leaves after so many milliseconds: another one comes. */
+export function talkBriefly(socket: Socket, count: Count, { blocks, behind }: Brief, leave: number): void {
+  hear(socket, () => {});
+  const calls = blocks.map((block, call) => frame(FRAME.headers, FLAG.endHeaders, 2 * call + 1, block));
+  socket.write(Buffer.concat([OPENING, ...calls, ...behind]), (error) => {
+    if (error) return;
+    count(`${blocks.length} calls sent`);
+    setTimeout(() => socket.resetAndDestroy(), leave);
+  });
+}
+
+/** The header blocks of calls, and the frames behind them. */
+export interface Brief {
+  readonly blocks: readonly Buffer[];
+  readonly behind: readonly Buffer[];
+}
+
 /** Begins calls, and cancels all of them so many milliseconds later, again and again. */
 export function talkLateResets(socket: Socket, count: Count, { headers, message, atOnce }: Calls, after: number): void {
   let stream = 1;
