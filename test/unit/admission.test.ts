@@ -402,19 +402,9 @@ describe('held memory', () => {
 
 describe('over gRPC', () => {
   const limits = { maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 };
-  test('one connection is first read in a turn of the event loop, however little that costs the turn', async () => {
-    const admission = new Admission(limits, () => {});
-    let served = 0;
-    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, () => served++, nothing);
-    for (const turn of [1, 2, 3, 4, 5]) {
-      await setImmediate();
-      expect(served).toBe(turn);
-    }
-  });
-
   test('a turn of the event loop has so few calls that what Node does for them beside it has an end too', async () => {
     const admission = new Admission(limits, () => {});
-    const connection = new GrpcConnection(new Socket(), admission, nothing, nothing);
+    const connection = new GrpcConnection(new Socket(), admission, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -428,7 +418,7 @@ describe('over gRPC', () => {
   test('calls of a connection that is closed wait for no turn', async () => {
     const admission = new Admission(limits, () => {});
     const closing = new Socket();
-    const connection = new GrpcConnection(closing, admission, nothing, nothing);
+    const connection = new GrpcConnection(closing, admission, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -442,7 +432,7 @@ describe('over gRPC', () => {
 test('a connection of any protocol that is closed before its first turn is forgotten', () => {
   const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 }, () => {});
   const sockets = [new Socket(), new Socket().on('data', () => {}).on('end', () => {})] as const;
-  new GrpcConnection(sockets[0], admission, nothing, nothing);
+  new GrpcConnection(sockets[0], admission, nothing);
   new HttpConnection(sockets[1], admission);
   expect(admission.turns.waiting).toBe(2);
   for (const socket of sockets) socket.emit('close');
