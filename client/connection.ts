@@ -2,8 +2,8 @@ import { ConnectionError, errorOfAnswer, PlantStoreError, UnauthenticatedError }
 
 /**
  * A bearer token, or a function that returns one. The client calls the function before each attempt, and again when the
- * service refuses the token. Its time is part of the attempt's. The signal aborts when the attempt ends; a function that
- * has not returned by then ends the call, and so does one that throws.
+ * service refuses the token. Its time is part of the attempt's. The signal aborts when the attempt ends; a function
+ * that has not returned by then ends the call, and so does one that throws.
  */
 export type TokenSource = string | ((signal: AbortSignal) => string | Promise<string>);
 
@@ -42,10 +42,10 @@ export class Connection {
   }
 
   /**
-   * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another one
-   * now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer arrived; the
-   * reason of the signal; TypeError for an empty token, one with its scheme or one that no header can hold; what the
-   * token function throws.
+   * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another
+   * one now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer
+   * arrived; the reason of the signal; TypeError for an empty token, one with its scheme or one that no header can
+   * hold; what the token function throws.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
     const token = await this.#tokenFor(attempt);

@@ -2,7 +2,9 @@ import { parseJson } from './json.ts';
 
 /** What the service says about a failed request. */
 export interface Failure {
-  /** Stable, for programs (header Plantstore-Reason). Empty if the answer comes from a proxy and not from the service. */
+  /**
+   * Stable, for programs (header Plantstore-Reason). Empty if the answer comes from a proxy and not from the service.
+   */
   readonly reason: string;
   /** HTTP status. */
   readonly status: number;

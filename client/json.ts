@@ -40,7 +40,9 @@ function parseBySource(text: string): Json {
 /** A number, or a string with the colon that follows it if it is a key. */
 const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
-/** The same, if JSON.parse gives no text: numbers pass through it as strings, marked to differ from all other strings. */
+/**
+ * The same, if JSON.parse gives no text: numbers pass through it as strings, marked to differ from all other strings.
+ */
 export function parseByTokens(text: string): Json {
   // TOKENS is linear only on valid JSON.
   JSON.parse(text);

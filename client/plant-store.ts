@@ -24,7 +24,9 @@ export interface CallOptions {
 
 /** Options of a write. */
 export interface WriteOptions extends CallOptions {
-  /** Your name for this write, for a later retry: 1 to 255 printable ASCII characters. By default the client makes one. */
+  /**
+   * Your name for this write, for a later retry: 1 to 255 printable ASCII characters. By default the client makes one.
+   */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -40,8 +42,8 @@ export interface WatchOptions extends CallOptions {
   readonly after?: bigint | number;
   /**
    * Called with the error of each attempt or connection that ended before its time, before the next attempt: a
-   * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not live.
-   * The next change says that it is again: `ready`, if `reset` comes first.
+   * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not
+   * live. The next change says that it is again: `ready`, if `reset` comes first.
    */
   readonly onDisconnect?: ((error: PlantStoreError | ConnectionError) => void) | undefined;
 }

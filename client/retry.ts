@@ -23,8 +23,8 @@ const LONGEST_RETRY_AFTER = 60_000;
 const NEVER = [501, 505];
 
 /**
- * Whether another attempt may succeed. It is safe for a write only under the same idempotency key. That holds for a fault
- * of the service, too: another instance, or the same one a moment later, may be without it.
+ * Whether another attempt may succeed. It is safe for a write only under the same idempotency key. That holds for a
+ * fault of the service, too: another instance, or the same one a moment later, may be without it.
  */
 export function mayRetry(error: unknown): error is PlantStoreError | ConnectionError {
   if (error instanceof ConnectionError) return true;

@@ -1,5 +1,6 @@
-// Runs after each install, on any Node. Makes the Node that is installed as a package the `node` of npm scripts and npx.
-// npm links it, but npm 10 removes the link with the packages for other processors, which have a link of the same name.
+// Runs after each install, on any Node. Makes the Node that is installed as a package the `node` of npm scripts and
+// npx. npm links it, but npm 10 removes the link with the packages for other processors, which have a link of the same
+// name.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

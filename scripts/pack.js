@@ -1,4 +1,5 @@
-// Builds the code of the installed package in dist/. Node strips no types under node_modules, so everything is compiled.
+// Builds the code of the installed package in dist/. Node strips no types under node_modules, so everything is
+// compiled.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

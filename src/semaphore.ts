@@ -16,15 +16,17 @@ export const OWNER_BUSY = new PlantStoreError(
 /** The error of a caller that waits no more. */
 export const LEFT = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
-/** Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map. */
+/**
+ * Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map.
+ */
 const REMEMBERED = 1_024;
 
 /** How many permits a semaphore has. */
 export interface SemaphoreOptions {
   readonly permits: number;
   /**
-   * Most permits of one owner, who also never has more than are then left: so few owners cannot take all of them. Default:
-   * all, and then no owner is told that it is its own doing.
+   * Most permits of one owner, who also never has more than are then left: so few owners cannot take all of them.
+   * Default: all, and then no owner is told that it is its own doing.
    */
   readonly share?: number;
   /** Milliseconds that a caller may wait. Default: as long as it takes. */

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { isKeyName, parseWitnessKey } from './tlog/verifier-key.ts';
 
 /**
- * What a setting's values are: what a valid one looks like, for the error message; the schema that validates and converts
- * a set value; the value of an unset variable, as the environment would have it. Without that fallback, an unset
- * variable is undefined. No message repeats a value that may contain a credential.
+ * What a setting's values are: what a valid one looks like, for the error message; the schema that validates and
+ * converts a set value; the value of an unset variable, as the environment would have it. Without that fallback, an
+ * unset variable is undefined. No message repeats a value that may contain a credential.
  */
 const values = <T, Fallback extends string | undefined = undefined>(
   expected: string,

@@ -46,7 +46,8 @@ const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 
 /**
  * Builds the service from its parts, from the inside out, and resolves with the log when it listens. It stores the
- * release of each part in `opened`, and its check in `health`, as soon as the part exists. Rejects when it cannot start.
+ * release of each part in `opened`, and its check in `health`, as soon as the part exists. Rejects when it cannot
+ * start.
  */
 export async function start(
   config: Config,

@@ -12,8 +12,8 @@ export const LISTER = 'owner 0';
 export const LISTED = 20;
 
 /**
- * A long log in batches. The first events add the lister's plants; then, of five events, four add a plant and one deletes the first
- * of them, for each of the owners in turns.
+ * A long log in batches. The first events add the lister's plants; then, of five events, four add a plant and one
+ * deletes the first of them, for each of the owners in turns.
  */
 export async function* history(events: number, owners: number): AsyncGenerator<LoggedEvent[]> {
   let head = EMPTY_HEAD;

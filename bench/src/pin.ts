@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 
 /**
- * Gives one process the first core, and others the rest, so that who is measured and who measures do not take each other's CPU.
- * False where there is no taskset or but one core.
+ * Gives one process the first core, and others the rest, so that who is measured and who measures do not take each
+ * other's CPU. False where there is no taskset or but one core.
  */
 export function pin(alone: number, others: readonly number[]): boolean {
   const cores = cpus().length;

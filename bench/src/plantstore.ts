@@ -36,7 +36,9 @@ export interface PlantStore extends Server {
   readonly adminUrl: string;
 }
 
-/** Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. */
+/**
+ * Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not.
+ */
 export async function plantstore(
   directory: string,
   env: Record<string, string>,

@@ -112,8 +112,8 @@ export class RestSide implements Side {
   }
 
   /**
-   * The request with the reply that this server gives to it, which must be the same JSON as expected. Servers differ in the
-   * spaces, and in what they reply to a delete.
+   * The request with the reply that this server gives to it, which must be the same JSON as expected. Servers differ in
+   * the spaces, and in what they reply to a delete.
    */
   async #learn(request: HttpRequest, owner: string): Promise<HttpRequest> {
     const key = `${request.method} ${request.path} of ${owner}`;

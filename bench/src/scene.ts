@@ -64,8 +64,8 @@ export class Scene {
   }
 
   /**
-   * Runs a job against a server. What the server and mongod do until `settled` is charged to it; of what mongod does for nobody
-   * (its own checkpoints, heartbeats of idle servers) each side gets the part of its window.
+   * Runs a job against a server. What the server and mongod do until `settled` is charged to it; of what mongod does
+   * for nobody (its own checkpoints, heartbeats of idle servers) each side gets the part of its window.
    */
   async measure(
     server: Server,

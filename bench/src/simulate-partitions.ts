@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * How unevenly owners load partitions that are chosen by a hash of the owner, by Zipf's law for the owners' activity: prints what
- * the busiest partition and the busiest owner have, as multiples of a partition's fair share. No database: the arithmetic behind
- * docs/scale.md.
+ * How unevenly owners load partitions that are chosen by a hash of the owner, by Zipf's law for the owners' activity:
+ * prints what the busiest partition and the busiest owner have, as multiples of a partition's fair share. No database:
+ * the arithmetic behind docs/scale.md.
  */
 const OWNERS = 1_000_000;
 const PARTITIONS = [16, 64, 256];

@@ -4,7 +4,9 @@ import { isUnreachable } from './api/trouble.ts';
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 4_000;
-/** Milliseconds between two checks that the service answers. The stream of a service that hangs does not end by itself. */
+/**
+ * Milliseconds between two checks that the service answers. The stream of a service that hangs does not end by itself.
+ */
 const HEARTBEAT = 8_000;
 
 /** True from when a call did not reach the service until one does. */

@@ -56,7 +56,9 @@ export function refused(of: string | undefined, why: string): void {
   if (of !== undefined && of === token.peek()) refusal.value = `The service does not accept this token: ${why}.`;
 }
 
-/** The token of a link that would sign in as somebody else: a page of others may have opened it, so the user decides. */
+/**
+ * The token of a link that would sign in as somebody else: a page of others may have opened it, so the user decides.
+ */
 export const offered = signal<Session | undefined>(undefined);
 
 /** Whether the link that opened the page held a text that is not a token. */

@@ -22,8 +22,8 @@ export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]
  * positions reached, with the read model up to date.
  *
  * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
- * empty, beginning of the log, and the import can be repeated. Rejects, too, if an owner was erased since the export from
- * which the store got its beginning: nothing would remove what the store has of that owner.
+ * empty, beginning of the log, and the import can be repeated. Rejects, too, if an owner was erased since the export
+ * from which the store got its beginning: nothing would remove what the store has of that owner.
  */
 export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
@@ -56,7 +56,9 @@ function checkSame(store: Head, imported: Head): void {
     );
 }
 
-/** The store, which ends at a position, must not have the content of an event that an erasure behind that has removed. */
+/**
+ * The store, which ends at a position, must not have the content of an event that an erasure behind that has removed.
+ */
 async function checkErased(store: Store, end: number, imported: readonly LoggedEvent[]): Promise<void> {
   const erased = new Set<number>();
   for (const { position, erasedBy = 0 } of imported) if (position <= end && erasedBy > end) erased.add(position);

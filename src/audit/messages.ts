@@ -21,8 +21,8 @@ const FIRST_SECOND = -62_135_596_800n;
 const LAST_SECOND = 253_402_300_799n;
 
 /**
- * The timestamp of a field in milliseconds since 1970; a half stands for any fraction, which a sum would round to 0 or 1.
- * Throws INVALID_FIELD for what is none.
+ * The timestamp of a field in milliseconds since 1970; a half stands for any fraction, which a sum would round to 0 or
+ * 1. Throws INVALID_FIELD for what is none.
  */
 export function millisecondsOf(field: string, { seconds, nanos }: Timestamp): number {
   if (seconds < FIRST_SECOND || seconds > LAST_SECOND || nanos < 0 || nanos > 999_999_999)

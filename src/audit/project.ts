@@ -5,8 +5,9 @@ import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
 /**
- * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. `written`:
- * the last events of the log, if the caller has them: they are not read again. `changes`: what the events of a step change.
+ * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile.
+ * `written`: the last events of the log, if the caller has them: they are not read again. `changes`: what the events of
+ * a step change.
  */
 export async function project(
   store: Store,

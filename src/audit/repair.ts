@@ -85,7 +85,8 @@ async function attempted(store: Store, log: FoldedLog, lease: Lease, least: numb
     for await (const changes of wrongRows(store, log.fold, lease))
       if (!(await store.advance(at, at, changes, NO_NODES))) return false;
     if (!(await store.advance(at, target, NO_CHANGES, NO_NODES))) return false;
-    // Repairs at one checkpoint compute the same, and those without one do not: another may have changed rows meanwhile.
+    // Repairs at one checkpoint compute the same, and those without one do not: another may have changed rows
+    // meanwhile.
     if (at === undefined) return false;
     // Only now, since no step keeps nodes beyond the checkpoint.
     for (const nodes of log.nodes()) if (!(await store.advance(target, target, NO_CHANGES, nodes))) return false;

@@ -138,7 +138,9 @@ async function* listPlantsAsOf(
   if (!sent) yield create(ListPlantsAsOfResponseSchema, { position: BigInt(position) });
 }
 
-/** The owner that a caller asks for. No owner has an empty name: whoever sends one would take no events for all of them. */
+/**
+ * The owner that a caller asks for. No owner has an empty name: whoever sends one would take no events for all of them.
+ */
 const ownerOf = (owner: string | undefined): string | undefined =>
   owner === undefined ? undefined : required('owner', owner || undefined);
 

@@ -22,8 +22,8 @@ const ATTEMPTS = 5;
 
 /**
  * What is read of a log, from its beginning again when contents were removed meanwhile. `read` gets the position of an
- * erasure that showed that, if any did. Rejects with ErasedMeanwhileError when owners are erased one after the other all
- * the while, and with BrokenChainError when the log lacks the erasure that removed a content.
+ * erasure that showed that, if any did. Rejects with ErasedMeanwhileError when owners are erased one after the other
+ * all the while, and with BrokenChainError when the log lacks the erasure that removed a content.
  */
 export async function* steadily<Found>(
   store: Store,
@@ -45,8 +45,8 @@ export async function* steadily<Found>(
 }
 
 /**
- * Makes what is read of a log over some time fit one state of it, although contents are removed meanwhile: of the erasures
- * that had begun before, it shows all contents as removed; of those that began later, none may be.
+ * Makes what is read of a log over some time fit one state of it, although contents are removed meanwhile: of the
+ * erasures that had begun before, it shows all contents as removed; of those that began later, none may be.
  */
 export interface SteadyView {
   /** The next events that were read. Throws ErasedMeanwhileError. */
@@ -164,8 +164,8 @@ export async function* selectedEvents(
 
 /**
  * The events after a position up to the log's end, such that an import accepts them: where one is erased, they go on
- * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read, and with
- * BrokenChainError when an event is missing, or the erasure that an event without content names.
+ * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read, and
+ * with BrokenChainError when an event is missing, or the erasure that an event without content names.
  */
 export const exportedEvents = (store: Store, after: number, end: number): AsyncGenerator<readonly LoggedEvent[]> =>
   // What was printed cannot be taken back.

@@ -40,7 +40,8 @@ export interface Authenticator {
   /**
    * The caller, synchronously if the token is cached. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
    * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE. A
-   * transport that sees several Authorization headers must pass all of them, as a list or joined by a comma and a blank.
+   * transport that sees several Authorization headers must pass all of them, as a list or joined by a comma and a
+   * blank.
    */
   authenticate(authorization: string | readonly string[] | undefined): Principal | Promise<Principal>;
 }

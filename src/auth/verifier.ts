@@ -35,8 +35,8 @@ export function checkForm(token: string): void {
 
 /**
  * A function that verifies a token (RFC 7519, RFC 8725): its signature, issuer, audience and times. It rejects with
- * Refusal, or as `permit` does. It ignores key material in the token's header. It takes a permit once it has the key: a token that waits for the issuer's keys holds
- * none, and so holds up nobody whose key is known.
+ * Refusal, or as `permit` does. It ignores key material in the token's header. It takes a permit once it has the key: a
+ * token that waits for the issuer's keys holds none, and so holds up nobody whose key is known.
  */
 export function createVerifier(keys: KeySet, issuer: string, audience: string, permit: () => Permit | Promise<Permit>) {
   const options: JWTVerifyOptions = {

@@ -24,7 +24,10 @@ const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
   upgrade: 'stop it first',
 };
 
-/** Milliseconds for which a command waits for a lock of the service, such as that of a step of an erasure on a slow disk. */
+/**
+ * Milliseconds for which a command waits for a lock of the service, such as that of a step of an erasure on a slow
+ * disk.
+ */
 const BESIDE_SERVICE = 10_000;
 
 /** The settings for a command on the store, which accepts and issues no token. */

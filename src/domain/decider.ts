@@ -59,8 +59,9 @@ export function decide(command: PlantCommand, isThere: boolean): PlantEvent | Pl
 }
 
 /**
- * The event that ends an owner's first life, or the error that refuses it. `since`: the owner's events after the position
- * that the command counted up to; undefined: nobody knows, or the owner was erased since, perhaps at the same request. Pure.
+ * The event that ends an owner's first life, or the error that refuses it. `since`: the owner's events after the
+ * position that the command counted up to; undefined: nobody knows, or the owner was erased since, perhaps at the same
+ * request. Pure.
  */
 export function decideErasure(
   { actor, issuer, traceparent, counted }: EraseOwner,

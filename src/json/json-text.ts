@@ -13,8 +13,8 @@ const MAX_VALUES = 1_000;
 
 /**
  * A JSON text (RFC 8259) with exact integers. No object may name a member twice, because readers differ in which of the
- * two they take (RFC 7493, section 2.3), and it has at most MAX_VALUES values, each of which would be an object. Time and
- * memory are linear in the length of any text.
+ * two they take (RFC 7493, section 2.3), and it has at most MAX_VALUES values, each of which would be an object. Time
+ * and memory are linear in the length of any text.
  */
 export class JsonText {
   /** The result of JSON.parse: a number may have lost its last digits. */
@@ -145,9 +145,9 @@ const EXACT_LENGTH = 15;
 
 /**
  * Reads a JSON text (RFC 8259) once, front to back: counts the members of all objects, duplicate names included, and
- * finds the numbers that may not be exact as doubles, in order. Undefined if it has more than `most` values, as far as its
- * commas and opening brackets tell. Any text will do, also one that is not JSON, and it costs far less than JSON.parse,
- * which makes an object of each value: call it first.
+ * finds the numbers that may not be exact as doubles, in order. Undefined if it has more than `most` values, as far as
+ * its commas and opening brackets tell. Any text will do, also one that is not JSON, and it costs far less than
+ * JSON.parse, which makes an object of each value: call it first.
  *
  * A reviver of JSON.parse gets the source of each number too. But for a text of 64 KiB it takes up to 40 times as long
  * as JSON.parse without one, fails on deep nesting, and sees only the last of equal names.

@@ -8,9 +8,9 @@ const BATCH = 1_000;
 export type Page<Row> = Pick<FirstRows<Row>, 'rows' | 'whole'>;
 
 /**
- * Reads in batches, and lets other work run between them. Each batch is a query of its own that continues after the last
- * row of the previous one, so the database holds nothing in between, however slow the reader is. `page` reads the next
- * rows, at most `limit`, and at least one if there is one. `most`: the highest limit.
+ * Reads in batches, and lets other work run between them. Each batch is a query of its own that continues after the
+ * last row of the previous one, so the database holds nothing in between, however slow the reader is. `page` reads the
+ * next rows, at most `limit`, and at least one if there is one. `most`: the highest limit.
  */
 export async function* batches<Row>(
   page: (last: Row | undefined, limit: number) => Promise<Page<Row>>,

@@ -57,7 +57,10 @@ export interface EventLogOptions {
   readonly onFault: (error: unknown) => void;
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
-  /** Called when the read model is of no use until it is repaired (with the fault), and when it is again (with undefined). */
+  /**
+   * Called when the read model is of no use until it is repaired (with the fault), and when it is again (with
+   * undefined).
+   */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
   /** Whether events are published. If so, an erasure is complete only once the topic has its event. */
   readonly publishes?: boolean;
@@ -151,7 +154,9 @@ export class EventLog {
     await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
   }
 
-  /** Calls back with each OwnerErased event: everything that is remembered of owners outside the log must be forgotten. */
+  /**
+   * Calls back with each OwnerErased event: everything that is remembered of owners outside the log must be forgotten.
+   */
   onErased(listener: (position: number, events: number) => void): void {
     this.#follower.tail.onSeen((news) => {
       for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
@@ -202,8 +207,8 @@ export class EventLog {
   }
 
   /**
-   * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far, the
-   * log does not reach it, or the state may be from rows that were repaired since.
+   * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far,
+   * the log does not reach it, or the state may be from rows that were repaired since.
    */
   recent(after: number): readonly LoggedEvent[] | undefined {
     const { first, head, outdatedTo } = this.#follower.tail;

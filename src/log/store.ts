@@ -17,15 +17,15 @@ export interface Standing {
   /** The rows are the fold of the log up to here at least, but for what `upTo` says. */
   readonly checkpoint: number;
   /**
-   * No row includes an event after this one. Rows of owners who are erased by events up to here may be gone already. Never
-   * below the checkpoint. Whoever uses rows has the events between the two on top.
+   * No row includes an event after this one. Rows of owners who are erased by events up to here may be gone already.
+   * Never below the checkpoint. Whoever uses rows has the events between the two on top.
    */
   readonly upTo: number;
 }
 
 /**
- * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` and `generation`
- * were read no later than the first row, and `upTo` no earlier than the last.
+ * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` and
+ * `generation` were read no later than the first row, and `upTo` no earlier than the last.
  */
 export interface Rows<Row> extends Standing {
   readonly rows: Row[];
@@ -112,8 +112,8 @@ export class MayNotEraseError extends Error {
 }
 
 /**
- * The database refused an append, or what goes before it: none of its events is in the log, or will be by it. Retrying is
- * useless until somebody has acted. The message says why, in words for callers.
+ * The database refused an append, or what goes before it: none of its events is in the log, or will be by it. Retrying
+ * is useless until somebody has acted. The message says why, in words for callers.
  */
 export class RefusedAppendError extends Error {
   override readonly name = 'RefusedAppendError';
@@ -130,7 +130,10 @@ export class SnapshotEndedError extends PlantStoreError {
   }
 }
 
-/** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error: SnapshotEndedError, if the store has ended it. */
+/**
+ * The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an
+ * error: SnapshotEndedError, if the store has ended it.
+ */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. Undefined: it is gone. */
   readonly position: number | undefined;
@@ -170,8 +173,8 @@ export interface Contact {
 
 /**
  * Most milliseconds of a lease. One that seems to last longer is that of a clock that has since been set back, or was
- * written by hand, and counts as over. It is far more than anybody takes a lease for, so that the clocks of two database
- * servers may differ by much before one of them takes a good lease for such a one.
+ * written by hand, and counts as over. It is far more than anybody takes a lease for, so that the clocks of two
+ * database servers may differ by much before one of them takes a good lease for such a one.
  */
 export const LONGEST_LEASE = 60_000;
 
@@ -198,8 +201,8 @@ export interface Store {
   logId(): Promise<string>;
 
   /**
-   * The key with which all instances name owners in their own logs: 32 random bytes, made when first asked for. `renew`:
-   * replaces it, so that nobody can find out any more whom earlier lines name.
+   * The key with which all instances name owners in their own logs: 32 random bytes, made when first asked for.
+   * `renew`: replaces it, so that nobody can find out any more whom earlier lines name.
    */
   ownerKey(renew?: boolean): Promise<Uint8Array>;
 
@@ -207,9 +210,9 @@ export interface Store {
   head(): Promise<Head>;
 
   /**
-   * Events after a position (-Infinity: whatever is there), in order, in batches of bounded size, up to the log's end at
-   * some instant after the call, or as far as `only` says. Events outside the selection are not sent, but finding the
-   * others takes time: there is no index. Rejects with BrokenChainError for data that `append` writes for no event.
+   * Events after a position (-Infinity: whatever is there), in order, in batches of bounded size, up to the log's end
+   * at some instant after the call, or as far as `only` says. Events outside the selection are not sent, but finding
+   * the others takes time: there is no index. Rejects with BrokenChainError for data that `append` writes for no event.
    */
   read(after: number, only?: Selection): AsyncIterable<LoggedEvent[]>;
 
@@ -218,8 +221,8 @@ export interface Store {
    * all, or those before a position that something else holds. They are never out of order. There is no gap as long as
    * the log still has the event before the first; the caller checks that (Appender).
    *
-   * Rejects with RefusedAppendError when nothing was appended for certain. After any other error the outcome is unknown:
-   * any prefix may be in the log, now or later.
+   * Rejects with RefusedAppendError when nothing was appended for certain. After any other error the outcome is
+   * unknown: any prefix may be in the log, now or later.
    */
   append(events: readonly LoggedEvent[]): Promise<number>;
 
@@ -245,8 +248,8 @@ export interface Store {
   list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>>;
 
   /**
-   * Resolves when a snapshot is welcome: some seconds later at most, while the store does what a snapshot would hold up.
-   * Await it before anything is taken that others wait for.
+   * Resolves when a snapshot is welcome: some seconds later at most, while the store does what a snapshot would hold
+   * up. Await it before anything is taken that others wait for.
    */
   mayRead(): Promise<void>;
 
@@ -262,22 +265,24 @@ export interface Store {
    * BrokenReadModelError and does nothing when the changes do not fit the rows.
    *
    * A projector gives the changes and the nodes that the events after `from` make, up to `to`. Every other step is a
-   * repair: `to` is `from`, or `from` is gone. With it the generation grows, nodes that are not of the first `to` events go,
-   * and so does an `upTo` that no erasure has left.
+   * repair: `to` is `from`, or `from` is gone. With it the generation grows, nodes that are not of the first `to`
+   * events go, and so does an `upTo` that no erasure has left.
    */
   advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean>;
 
   /**
-   * Deletes some rows of an owner whose OwnerErased event comes right after the checkpoint. Returns their number; 0: none is
-   * left, or the checkpoint is another. A repair may put some back until the step of that event is done. Before the first
-   * row goes, `upTo` is the position of that event.
+   * Deletes some rows of an owner whose OwnerErased event comes right after the checkpoint. Returns their number; 0:
+   * none is left, or the checkpoint is another. A repair may put some back until the step of that event is done. Before
+   * the first row goes, `upTo` is the position of that event.
    */
   removeRows(owner: string, checkpoint: number): Promise<number>;
 
   /** Those nodes from `start` up to, not including, `end` that come before a gap. Rejects with BrokenTreeError. */
   nodes(start: number, end: number): Promise<Uint8Array[]>;
 
-  /** How many nodes there are, whatever their indexes. After each `advance` of a projector, as many as its events make. */
+  /**
+   * How many nodes there are, whatever their indexes. After each `advance` of a projector, as many as its events make.
+   */
   nodeCount(): Promise<number>;
 
   /**
@@ -312,14 +317,14 @@ export interface Store {
   erasurePublished(position: number, isPublished: boolean): Promise<void>;
 
   /**
-   * Completes the erasures of the OwnerErased events at these positions; `mustBePublished`: of those alone that the topic
-   * has by now. The owners' names are then nowhere in the store, but for what `cleared` waits for.
+   * Completes the erasures of the OwnerErased events at these positions; `mustBePublished`: of those alone that the
+   * topic has by now. The owners' names are then nowhere in the store, but for what `cleared` waits for.
    */
   endErasures(positions: readonly number[], mustBePublished: boolean): Promise<void>;
 
   /**
-   * Resolves when no file of the store holds what was removed by then, in this process or before its start. Rejects with
-   * OWNER_BEING_ERASED when a reader of the database holds that up; a repeated call tries again.
+   * Resolves when no file of the store holds what was removed by then, in this process or before its start. Rejects
+   * with OWNER_BEING_ERASED when a reader of the database holds that up; a repeated call tries again.
    */
   cleared(): Promise<void>;
 

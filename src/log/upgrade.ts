@@ -113,8 +113,8 @@ export interface FormerLog<Kept> {
 }
 
 /**
- * Verifies all events, and hands them on in batches, with what stands beside those of the notes. The notes learn what the
- * log has of them. Yields progress, and returns the end of the log.
+ * Verifies all events, and hands them on in batches, with what stands beside those of the notes. The notes learn what
+ * the log has of them. Yields progress, and returns the end of the log.
  */
 export async function* walked<Kept>(
   { total, read, eventOf }: FormerLog<Kept>,
@@ -148,8 +148,8 @@ function withErases(event: LoggedEvent, notes: readonly FormerErasure[]): Logged
 }
 
 /**
- * Appends the OwnerErased events that 1.0.0 had only noted, onto the end of the log that `walked` has found. So it is done
- * once, whatever other calls do. Rejects if one of them was faster.
+ * Appends the OwnerErased events that 1.0.0 had only noted, onto the end of the log that `walked` has found. So it is
+ * done once, whatever other calls do. Rejects if one of them was faster.
  */
 export async function appendErasures(
   store: Pick<Store, 'append'>,

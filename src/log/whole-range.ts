@@ -4,8 +4,8 @@ import type { Store, Unfinished } from './store.ts';
 
 /**
  * The events after position `after`, up to `to` or the log's end. Rejects with BrokenChainError at the first that is
- * missing, after all before it, so that no reader skips an event without knowing. With `to`, which the log must be known
- * to reach, that holds for its end too.
+ * missing, after all before it, so that no reader skips an event without knowing. With `to`, which the log must be
+ * known to reach, that holds for its end too.
  */
 export async function* wholeRange(
   store: Pick<Store, 'read'>,

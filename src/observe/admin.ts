@@ -13,8 +13,8 @@ type Page = (response: ServerResponse) => unknown;
 
 /**
  * Starts the HTTP server for operators: `/livez` (200 while the process responds), `/readyz` (200 or 503, with reasons)
- * and `/metrics` (text format of Prometheus). Resolves with its base URL, such as `http://127.0.0.1:9464`, and with what
- * closes it and all connections. Rejects if the port is taken or not permitted.
+ * and `/metrics` (text format of Prometheus). Resolves with its base URL, such as `http://127.0.0.1:9464`, and with
+ * what closes it and all connections. Rejects if the port is taken or not permitted.
  */
 export async function startAdminServer(health: Health, host: string, port: number, metrics: Metrics) {
   // One takes milliseconds of the thread that serves, and grows with the number of series.

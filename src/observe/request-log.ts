@@ -54,7 +54,9 @@ function beginningsOfLines(): (request: EndedRequest) => string {
   };
 }
 
-/** A status of HTTP as a number, and the name of a google.rpc.Code apart from it: a member has one type in all lines. */
+/**
+ * A status of HTTP as a number, and the name of a google.rpc.Code apart from it: a member has one type in all lines.
+ */
 const outcomeOf = (status: string): { status: number } | { code: string } =>
   /^\d+$/.test(status) ? { status: Number(status) } : { code: status };
 

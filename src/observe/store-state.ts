@@ -7,7 +7,10 @@ import type { Metrics } from './metrics/metrics.ts';
 /** An event is not what was written, or not what was signed. */
 export type BrokenLogError = BrokenChainError | BrokenTreeError;
 
-/** What is known to be wrong with the store, for readiness and metrics. Whoever learns of a fault, or of its end, sets it. */
+/**
+ * What is known to be wrong with the store, for readiness and metrics. Whoever learns of a fault, or of its end, sets
+ * it.
+ */
 export class StoreState {
   isOpen = false;
   log: string | undefined;
@@ -61,10 +64,10 @@ export class StoreState {
 
   /**
    * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
-   * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
-   * no token, would make all of them unready. A broken read model, what a verification found and signing that is stopped
-   * are the same for all of them too, and what does not need them is served. No owner is named: `doubts` has questions
-   * alone.
+   * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which
+   * needs no token, would make all of them unready. A broken read model, what a verification found and signing that is
+   * stopped are the same for all of them too, and what does not need them is served. No owner is named: `doubts` has
+   * questions alone.
    */
   get readiness(): Readiness {
     return { ...this.#found, log: this.log };

@@ -31,7 +31,9 @@ export type Receipts = Pick<Methods<typeof PlantStoreService>, 'getReceipt'>;
 export function implementReceipts(options: ReceiptOptions): Receipts {
   const { store, head, tree, checkpoints, scopes, proofs } = options;
 
-  /** Rejects with EVENT_NOT_FOUND for any position but that of an event of the owner, whether or not it has an event. */
+  /**
+   * Rejects with EVENT_NOT_FOUND for any position but that of an event of the owner, whether or not it has an event.
+   */
   const eventOf = async (owner: string, position: bigint): Promise<LoggedEvent> => {
     const event = await eventAt(store, Number(position));
     // A server that was deposed does not have the last events.

@@ -114,8 +114,8 @@ export class Publisher {
           continue;
         }
         head = headAfter(head, events);
-        // An earlier topic may have had an OwnerErased event, so that the erasure may be complete before this topic gets
-        // there: then it must have nothing of the owner from before, and the event with the owner's name.
+        // An earlier topic may have had an OwnerErased event, so that the erasure may be complete before this topic
+        // gets there: then it must have nothing of the owner from before, and the event with the owner's name.
         const names = new Map(unfinished.map((each) => [each.position, each]));
         await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));
         last = monotonic();

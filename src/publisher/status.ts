@@ -31,7 +31,9 @@ export class StatusKeeper {
   #state: PublisherState = 'starting';
   #detail: string | undefined;
   #published: number | undefined;
-  /** The end of the log when this instance took over: no later event can be on the topic while `#published` is unknown. */
+  /**
+   * The end of the log when this instance took over: no later event can be on the topic while `#published` is unknown.
+   */
   #tookOverAt: number | undefined;
   #head = 0;
   /** Time of the oldest event known to wait, in milliseconds since 1970. */

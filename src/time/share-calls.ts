@@ -2,7 +2,8 @@ import { turn } from './host.ts';
 
 /**
  * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
- * turn that reads it, after what earlier turns have planned for that turn. So the first turn alone would leave them out.
+ * turn that reads it, after what earlier turns have planned for that turn. So the first turn alone would leave them
+ * out.
  */
 const wholeTurn = async (): Promise<void> => {
   await turn();
@@ -13,9 +14,9 @@ const wholeTurn = async (): Promise<void> => {
  * Shares one call among all callers that ask before it starts. As in Raft's ReadIndex, the call that answers a caller
  * always starts after that caller asked. At most one call runs and one waits.
  *
- * A call starts a whole turn of the event loop after it was first asked for, so that all whose requests are read in that
- * turn share it. After a call has ended, the next one starts a turn later still, so that callers that ask again at once
- * share it too. A busy loop has long turns with many callers; an idle loop has turns of a few microseconds.
+ * A call starts a whole turn of the event loop after it was first asked for, so that all whose requests are read in
+ * that turn share it. After a call has ended, the next one starts a turn later still, so that callers that ask again at
+ * once share it too. A busy loop has long turns with many callers; an idle loop has turns of a few microseconds.
  */
 export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

@@ -94,7 +94,10 @@ function treeRanges(size: number, older: number): Range[] {
   return last[0] > 0 ? [last, ...ranges] : ranges;
 }
 
-/** The ranges beside the path from the root down to the last of the first `count` records, the lowest first, and where it ends. */
+/**
+ * The ranges beside the path from the root down to the last of the first `count` records, the lowest first, and where
+ * it ends.
+ */
 function siblings(size: number, count: number, isEnd: (range: Range) => boolean): { ranges: Range[]; last: Range } {
   const ranges: Range[] = [];
   let last: Range = [0, size];

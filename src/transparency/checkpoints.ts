@@ -34,8 +34,8 @@ const MAX_OTHERS = 10;
 /** Serves checkpoints of the log. None is smaller than an earlier one. */
 export interface Checkpoints {
   /**
-   * A checkpoint of the log as it was after the call, or shortly before it; with witnesses, the newest that enough of them
-   * cosigned. Rejects with PlantStoreError if there is none, and rather than sign an inconsistent one.
+   * A checkpoint of the log as it was after the call, or shortly before it; with witnesses, the newest that enough of
+   * them cosigned. Rejects with PlantStoreError if there is none, and rather than sign an inconsistent one.
    */
   latest(): Promise<SignedCheckpoint>;
 
@@ -56,16 +56,16 @@ export interface Signing {
 export interface CheckpointOptions extends Signing {
   readonly tree: Tree;
   /**
-   * Called with the reason when the log does not extend what was signed, or a file that signing needs cannot be used, so
-   * that nothing more is signed, and with undefined when something is signed again.
+   * Called with the reason when the log does not extend what was signed, or a file that signing needs cannot be used,
+   * so that nothing more is signed, and with undefined when something is signed again.
    */
   readonly onFault: (fault: Error | undefined) => void;
 }
 
 /**
  * Signs at most four checkpoints per second, for any number of callers, and tries no more often while it cannot. Before
- * signing, it verifies that the log extends the previous checkpoint, also one from before a restart: a log must not sign
- * inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
+ * signing, it verifies that the log extends the previous checkpoint, also one from before a restart: a log must not
+ * sign inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
@@ -133,10 +133,10 @@ export class LogCheckpoints implements Checkpoints {
 }
 
 /**
- * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend `known`,
- * and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with BrokenTreeError for
- * a log that does not extend them, with CannotSignError if the key or the kept checkpoint cannot be used, and with
- * OVERLOADED if others sign all the while.
+ * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend
+ * `known`, and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with
+ * BrokenTreeError for a log that does not extend them, with CannotSignError if the key or the kept checkpoint cannot be
+ * used, and with OVERLOADED if others sign all the while.
  */
 export async function signNext(
   { head, tree, key, kept }: Signing,

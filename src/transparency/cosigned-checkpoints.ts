@@ -98,8 +98,8 @@ export class CosignedCheckpoints implements Checkpoints {
   }
 
   /**
-   * A checkpoint of the log as it is now, without cosignatures. Rejects as `latest` of the log's own checkpoints, and also
-   * while a witness has seen what the log does not have.
+   * A checkpoint of the log as it is now, without cosignatures. Rejects as `latest` of the log's own checkpoints, and
+   * also while a witness has seen what the log does not have.
    */
   async uncosigned(): Promise<SignedCheckpoint> {
     const signed = await this.#options.checkpoints.latest();

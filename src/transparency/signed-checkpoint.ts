@@ -31,9 +31,9 @@ export interface KeptCheckpoint {
   /** What was kept, if the key of the vkey has signed it. Rejects with CannotSignError if it cannot be read. */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
   /**
-   * Keeps the next checkpoint in place of the one that it was found to extend, or of an earlier one. That of another log or
-   * key is kept beside it. If the key of the vkey has signed another one meanwhile, in another process, that stays and is
-   * returned: the next one has to extend it, too. Rejects with CannotSignError if it cannot keep it.
+   * Keeps the next checkpoint in place of the one that it was found to extend, or of an earlier one. That of another
+   * log or key is kept beside it. If the key of the vkey has signed another one meanwhile, in another process, that
+   * stays and is returned: the next one has to extend it, too. Rejects with CannotSignError if it cannot keep it.
    */
   replace(
     next: SignedCheckpoint,
@@ -50,9 +50,10 @@ const LOOK = 5;
 const PATIENCE = 5_000;
 
 /**
- * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step. One of
- * another log or key moves to a file of its own (`besideOf`), where its key finds it again. `onPassedOver` is called with
- * the reason, in words for operators, when what the file has is not read, and the log and key have none beside it.
+ * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
+ * One of another log or key moves to a file of its own (`besideOf`), where its key finds it again. `onPassedOver` is
+ * called with the reason, in words for operators, when what the file has is not read, and the log and key have none
+ * beside it.
  */
 export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
   read: async (vkey) => {
@@ -88,8 +89,8 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
 });
 
 /**
- * The checkpoint of the log and key of the vkey that is kept in a file or beside it; why the file has none, in words for
- * operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
+ * The checkpoint of the log and key of the vkey that is kept in a file or beside it; why the file has none, in words
+ * for operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
  */
 export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
   const found = opened(await noteIn(path), vkey);

@@ -35,8 +35,8 @@ const sample = sampler(60_000, 1);
 
 /**
  * Logs a failure that is not the caller's under the request id. Each internal one has a line, because its caller gets
- * the id to report, and the first of a kind in a minute has its stack. Of others with a cause of which the instance does
- * not tell by itself, that first one has a line: a full disk refuses every write.
+ * the id to report, and the first of a kind in a minute has its stack. Of others with a cause of which the instance
+ * does not tell by itself, that first one has a line: a full disk refuses every write.
  */
 export function logFailure(error: PlantStoreError, log: FailureLog, requestId: string): void {
   const isInternal = error.reason === 'INTERNAL';

@@ -16,9 +16,9 @@ const REPORT = 10_000;
 const others = new WeakMap<Server, Server[]>();
 
 /**
- * Has a server listen, and further listeners on the same port, whose connections it gets. Linux alone spreads connections
- * over several listeners; elsewhere there is one. Port 0 is any free port. Resolves with `host:port`. Rejects if it cannot
- * listen, or another does there.
+ * Has a server listen, and further listeners on the same port, whose connections it gets. Linux alone spreads
+ * connections over several listeners; elsewhere there is one. Port 0 is any free port. Resolves with `host:port`.
+ * Rejects if it cannot listen, or another does there.
  */
 export async function listenWide(server: Server, host: string, port: number): Promise<string> {
   const reusePort = process.platform === 'linux';

@@ -110,8 +110,8 @@ const MAX_LINES = 100;
 type SizeAndRoot = Pick<Checkpoint, 'size' | 'root'>;
 
 /**
- * Writes one line for each checkpoint that its log signed and did not prove to extend the cosigned one. Anybody can send
- * a checkpoint again, so each is written once, and only so many until the next is cosigned.
+ * Writes one line for each checkpoint that its log signed and did not prove to extend the cosigned one. Anybody can
+ * send a checkpoint again, so each is written once, and only so many until the next is cosigned.
  */
 export class Refusals {
   readonly #write: (line: string) => void;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { readSources } from '../support/source.ts';
 
 /**
- * Who may ask what time of day it is, and why. All else measures how long something takes or lasts, by a monotonic clock and
- * timers, which nobody sets.
+ * Who may ask what time of day it is, and why. All else measures how long something takes or lasts, by a monotonic
+ * clock and timers, which nobody sets.
  */
 const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/cli/doctor/files.ts': 'a certificate says when it ends',

@@ -29,3 +29,18 @@ test.each([
 ])('a missing doc comment is found: %s', (text, missing) => {
   expect(undocumented(parseSource('src/a.ts', text))).toHaveLength(missing);
 });
+
+/** The formatter breaks lines of code, and none of comments. */
+const WIDTH = 120;
+
+const isComment = (line: string): boolean => /^\s*(\/?\*|\/\/)/.test(line);
+
+test('no line of a comment is longer than one of code', () => {
+  const long = readSources([...ALL_FOLDERS, 'client']).flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .filter((line) => isComment(line) && line.length > WIDTH)
+      .map((line) => `${path}: ${line}`),
+  );
+  expect(long).toEqual([]);
+});

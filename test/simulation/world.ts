@@ -204,7 +204,9 @@ export class World {
     this.instances[index] = new Instance(this.process(`instance-${index}`), this.disks[index]!, this.#surroundings);
   }
 
-  /** An instance may not start while a backup is restored, or a checkpoint is lost, and only then. It is started again. */
+  /**
+   * An instance may not start while a backup is restored, or a checkpoint is lost, and only then. It is started again.
+   */
   startFailed(process: Process, error: unknown): void {
     this.judge(() => {
       if (!this.wasRestored && !this.wasDamaged)

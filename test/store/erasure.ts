@@ -27,7 +27,9 @@ const quiet = { onFault: () => {} };
 /** An empty store, its database to tamper with, and every byte or document that it keeps, as text. */
 export type OpenSearchable = () => Promise<OpenedStore & { everything(): Promise<string> }>;
 
-/** Fills a log with the events of the owner of WORDS among those of others. Returns the number of the owner's events. */
+/**
+ * Fills a log with the events of the owner of WORDS among those of others. Returns the number of the owner's events.
+ */
 async function fill(store: Store): Promise<number> {
   const own = { owner: OWNER, actor: ACTOR, issuer: ISSUER };
   for (let round = 0; round < 6; round++) {

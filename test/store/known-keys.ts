@@ -14,7 +14,9 @@ const add = (log: EventLog, id: bigint) =>
   log.submit({ type: 'AddPlant', ...about, plant: { id, name: 'Fern', tag: undefined } });
 const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
 
-/** A store whose read model stands still unless a test moves it. `lookUps` tells how often plants were looked up by key. */
+/**
+ * A store whose read model stands still unless a test moves it. `lookUps` tells how often plants were looked up by key.
+ */
 function counted(store: Store): { store: Store; lookUps: () => number } {
   let calls = 0;
   const get: Store['get'] = (keys) => {

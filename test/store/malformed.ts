@@ -55,7 +55,9 @@ const RIGHT_KEYS: Readonly<Record<number, Kept>> = {
   5: { owner: 'bob', plantId: 3n, idempotencyKey: 'k' },
 };
 
-/** What the verification of every store has to find where the bytes of an event, or what stands beside them, changed. */
+/**
+ * What the verification of every store has to find where the bytes of an event, or what stands beside them, changed.
+ */
 export function malformedContract(name: string, open: OpenDatabase): void {
   const change = async (store: OpenedWith, position: number, kept: Kept) => {
     const database = await store.database();

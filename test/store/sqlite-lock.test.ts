@@ -14,7 +14,9 @@ beforeEach(() => {
   directory = temporaryDirectory(onTestFinished);
 });
 
-/** A process that holds the lock until it is killed, however careless it is about it: it tries again, and forgets it. */
+/**
+ * A process that holds the lock until it is killed, however careless it is about it: it tries again, and forgets it.
+ */
 async function holder(): Promise<ChildProcess> {
   const module = new URL('../../src/log/sqlite/lock.ts', import.meta.url);
   const script = `import { lockDataDirectory } from '${module}';

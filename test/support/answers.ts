@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Reply } from './http.ts';
 
-/** The answers on a connection, in their order. Throws when what came is not HTTP, or when the last one is cut short. */
+/**
+ * The answers on a connection, in their order. Throws when what came is not HTTP, or when the last one is cut short.
+ */
 export function answersIn(bytes: Buffer, isHead = false): Reply[] {
   const answers: Reply[] = [];
   let rest = bytes.toString('latin1');

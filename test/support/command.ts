@@ -25,8 +25,8 @@ let runs = 0;
 
 /**
  * Runs `plantstore` in the process of the test, in a hundredth of the CPU of a process: for what it says and how it
- * ends. Its environment has only the given variables and PATH. One at a time; not for what only a process shows, such as
- * signals, pipes and that nothing keeps it from ending, nor for a service that starts.
+ * ends. Its environment has only the given variables and PATH. One at a time; not for what only a process shows, such
+ * as signals, pipes and that nothing keeps it from ending, nor for a service that starts.
  */
 export async function command(
   args: readonly string[],

@@ -2,7 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Freezes a process. Resolves when all its threads stand still, which on a busy machine is some time after the signal. */
+/**
+ * Freezes a process. Resolves when all its threads stand still, which on a busy machine is some time after the signal.
+ */
 export async function freeze(child: ChildProcess): Promise<void> {
   child.kill('SIGSTOP');
   while (!isFrozen(child.pid!)) await sleep(1);

@@ -4,7 +4,10 @@ import { Visitor } from 'oxc-parser';
 import { machineUses } from './machine-rules.ts';
 import type { SourceFile } from './source.ts';
 
-/** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
+/**
+ * What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the
+ * console.
+ */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   json: [],

@@ -17,7 +17,9 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-/** Class path of Kafka's broker and command line tools, from the Maven registry; undefined without Maven, Java or that. */
+/**
+ * Class path of Kafka's broker and command line tools, from the Maven registry; undefined without Maven, Java or that.
+ */
 export const findKafka = (): Promise<string | undefined> =>
   orUntested('what needs Kafka, since Java or Maven cannot bring it', async () => {
     await promisify(execFile)('java', ['-version']);

@@ -134,8 +134,8 @@ const defaults = (listeners: Record<'CONTROLLER', string>, directory: string): R
   'transaction.state.log.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
   'log.cleaner.dedupe.buffer.size': '2000000',
-  // After a kill, the controller waits this long before it admits the same broker again. A broker that has no CPU for that
-  // long is fenced too.
+  // After a kill, the controller waits this long before it admits the same broker again. A broker that has no CPU for
+  // that long is fenced too.
   'broker.session.timeout.ms': '9000',
   'broker.heartbeat.interval.ms': '500',
   'num.partitions': '3',

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { run } from './run.ts';
 import { cached, orUntested } from './tools.ts';
 
-/** A Python with these packages (`name==version`), in its own environment; undefined without python3, venv or registry. */
+/**
+ * A Python with these packages (`name==version`), in its own environment; undefined without python3, venv or registry.
+ */
 export const findPython = (packages: readonly string[]): Promise<string | undefined> =>
   orUntested('clients in Python, since it cannot be set up', async () => {
     const name = `python-${packages.join('-').replaceAll('==', '-')}`;

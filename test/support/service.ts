@@ -79,7 +79,10 @@ export class Service extends RunningService {
   }
 }
 
-/** Starts the service on free ports, with a new data directory unless `environment` names one, and waits until it is ready. */
+/**
+ * Starts the service on free ports, with a new data directory unless `environment` names one, and waits until it is
+ * ready.
+ */
 export async function startService(environment: Readonly<Record<string, string>> = {}): Promise<Service> {
   const service = new Service(environment);
   await service.ready();

@@ -1,8 +1,8 @@
 import type { RunningService } from './running-service.ts';
 
 /**
- * What a service says of its store: `/readyz` to a load balancer, without the time and the log's id, and some of its metrics. `gauges`:
- * the names of the metrics, without `plantstore_`, under the names that the result has for them.
+ * What a service says of its store: `/readyz` to a load balancer, without the time and the log's id, and some of its
+ * metrics. `gauges`: the names of the metrics, without `plantstore_`, under the names that the result has for them.
  */
 export async function storeState(service: RunningService, gauges: Readonly<Record<string, string>>): Promise<unknown> {
   const readyz = await fetch(`${service.adminUrl}/readyz`);

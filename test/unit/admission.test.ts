@@ -201,7 +201,10 @@ describe('turns', () => {
     expect(connection.worked).toEqual([true, false]);
   });
 
-  /** How many of 200 pieces of work, each of so many milliseconds, and of so many that follow, begin in each turn of the event loop. */
+  /**
+   * How many of 200 pieces of work, each of so many milliseconds, and of so many that follow, begin in each turn of the
+   * event loop.
+   */
   async function perTurn(milliseconds: number, following = 0): Promise<number[]> {
     const turns = new Turns(60_000);
     const began: number[] = [];

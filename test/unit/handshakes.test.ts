@@ -76,7 +76,9 @@ async function connections(count: number): Promise<Socket[]> {
   return open;
 }
 
-/** Agrees on TLS, and resolves with what a connection that did gets: nothing if it is closed. `first`: what it sends. */
+/**
+ * Agrees on TLS, and resolves with what a connection that did gets: nothing if it is closed. `first`: what it sends.
+ */
 async function talk(at: number, first: string): Promise<string> {
   const socket = connectTls({ port: at, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false });
   socket.on('error', () => {}).write(first, 'latin1');

@@ -27,7 +27,9 @@ const command: fc.Arbitrary<PlantCommand> = fc
       : { type: 'DeletePlant', owner, actor, idempotencyKey, id },
   );
 
-/** Batches, and by how much the clock moves before each: back at times, and at times by about as long as a key is kept. */
+/**
+ * Batches, and by how much the clock moves before each: back at times, and at times by about as long as a key is kept.
+ */
 const batches = fc.array(
   fc.record({
     commands: fc.array(command, { minLength: 1, maxLength: 8 }),
@@ -43,7 +45,10 @@ const batches = fc.array(
 /** What an event says, as the request for it says it, whoever of the owner's sends it. */
 const contentOf = ({ actor: _, ...event }: PlantEvent) => JSON.stringify({ ...event, plantId: String(event.plantId) });
 
-/** The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be appended. */
+/**
+ * The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be
+ * appended.
+ */
 function told(
   events: readonly LoggedPlantEvent[],
   asked: PlantCommand,

@@ -21,7 +21,9 @@ import { MemoryTree } from '../support/memory-tree.ts';
 
 const hex = (hash: Uint8Array): string => Buffer.from(hash).toString('hex');
 
-/** The leaves that Certificate Transparency's own tests use, and the roots of the trees of the first 1, 2, ... of them. */
+/**
+ * The leaves that Certificate Transparency's own tests use, and the roots of the trees of the first 1, 2, ... of them.
+ */
 const LEAVES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
 const ROOTS = [
   '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',

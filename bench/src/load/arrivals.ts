@@ -12,9 +12,9 @@ const PATIENCE = 10_000;
 const [SERVED, REFUSED] = [200, 503];
 
 /**
- * Lets requests arrive at a rate, evenly, whatever became of those before (open loop). Each takes a line that is free, or a
- * new one; where all are taken it is not sent, as a gateway would refuse it. Without a rate each line sends its next request
- * when the one before was answered (closed loop). Rejects at an answer that is neither 200 nor 503.
+ * Lets requests arrive at a rate, evenly, whatever became of those before (open loop). Each takes a line that is free,
+ * or a new one; where all are taken it is not sent, as a gateway would refuse it. Without a rate each line sends its
+ * next request when the one before was answered (closed loop). Rejects at an answer that is neither 200 nor 503.
  */
 export const runArrivals = (job: ArrivalsJob): Promise<Arrivals> => new Population(job).run();
 

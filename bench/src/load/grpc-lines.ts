@@ -24,8 +24,8 @@ export const SETTINGS_ACK = frame(FRAME.settings, FLAG.ack, 0, Buffer.alloc(0));
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * What an answer means as a status of HTTP. A call that is refused has trailers alone, and a call that is served has a message before
- * them. `BROKEN` is no status of HTTP.
+ * What an answer means as a status of HTTP. A call that is refused has trailers alone, and a call that is served has a
+ * message before them. `BROKEN` is no status of HTTP.
  */
 const [SERVED, REFUSED, BROKEN] = [200, 503, 0];
 
@@ -33,8 +33,8 @@ const [SERVED, REFUSED, BROKEN] = [200, 503, 0];
 type Render = () => readonly [headers: Buffer, message: Buffer];
 
 /**
- * Lines of gRPC: 100 on each connection. Frames are made by hand, because the libraries need more CPU for a call than the service
- * does, and could not send it more than it can take.
+ * Lines of gRPC: 100 on each connection. Frames are made by hand, because the libraries need more CPU for a call than
+ * the service does, and could not send it more than it can take.
  */
 export function grpcLines({ address, method }: GrpcTarget, { tokens, ids, limit }: ArrivalsJob): OpenLine {
   const { name, input } = PlantStoreService.method[method];

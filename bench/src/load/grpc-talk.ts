@@ -15,7 +15,10 @@ export interface Calls {
   readonly atOnce: number;
 }
 
-/** Makes calls on a connection, the next when one has ended. Counts whether they got a message, a status alone or a reset. */
+/**
+ * Makes calls on a connection, the next when one has ended. Counts whether they got a message, a status alone or a
+ * reset.
+ */
 export function talkGrpc(socket: Socket, count: Count, { headers, message, atOnce }: Calls): void {
   let stream = 1;
   const served = new Set<number>();
@@ -75,7 +78,9 @@ export function talkWindowUpdates(socket: Socket, count: Count): void {
   more();
 }
 
-/** Begins calls in one write, sends other frames behind them, and leaves after so many milliseconds: another one comes. */
+/**
+ * Begins calls in one write, sends other frames behind them, and leaves after so many milliseconds: another one comes.
+ */
 export function talkBriefly(socket: Socket, count: Count, { blocks, behind }: Brief, leave: number): void {
   hear(socket, () => {});
   const calls = blocks.map((block, call) => frame(FRAME.headers, FLAG.endHeaders, 2 * call + 1, block));

@@ -6,8 +6,8 @@ const STATUS_LINE = Buffer.from('HTTP/1.1 ');
 const LENGTH = STATUS_LINE.length + 3;
 
 /**
- * Sends some bytes on a connection of HTTP/1.1, and again whenever so many answers have come (Infinity: never). It counts the answers by status,
- * and looks at nothing else of them.
+ * Sends some bytes on a connection of HTTP/1.1, and again whenever so many answers have come (Infinity: never). It
+ * counts the answers by status, and looks at nothing else of them.
  */
 export function talkHttp(socket: Socket, count: Count, bytes: Buffer, answers: number): void {
   let missing = answers;

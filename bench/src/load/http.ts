@@ -15,8 +15,9 @@ interface Prepared {
 }
 
 /**
- * Runs a job on raw sockets, with requests that are rendered beforehand: a general client needs more CPU for a request than the
- * fastest servers that are measured here, and shares the cores with them. Rejects at the first reply that is not the expected one.
+ * Runs a job on raw sockets, with requests that are rendered beforehand: a general client needs more CPU for a request
+ * than the fastest servers that are measured here, and shares the cores with them. Rejects at the first reply that is
+ * not the expected one.
  */
 export async function runHttp({ urls, tokens, requests, connections, seconds, ids }: HttpJob): Promise<Done> {
   const prepared = requests.map(prepare);
@@ -72,7 +73,10 @@ async function open(url: string): Promise<Socket> {
   return socket;
 }
 
-/** A function that sends a request and resolves with its reply; to be called again only then. Rejects when the connection ends. */
+/**
+ * A function that sends a request and resolves with its reply; to be called again only then. Rejects when the
+ * connection ends.
+ */
 function exchanges(socket: Socket): (request: string) => Promise<Reply> {
   let waiting: PromiseWithResolvers<Reply> | undefined;
   let received: Buffer[] = [];

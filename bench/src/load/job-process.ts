@@ -2,7 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** A program of this folder in a process of its own. It does one job at a time, and answers with what was done or why not. */
+/**
+ * A program of this folder in a process of its own. It does one job at a time, and answers with what was done or why
+ * not.
+ */
 export class JobProcess<Job extends object> {
   readonly #process: ChildProcess;
 

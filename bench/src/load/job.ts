@@ -42,7 +42,9 @@ export interface GrpcJob {
   readonly method: 'listPlants' | 'createPlant';
   readonly calls: number;
   readonly seconds: number;
-  /** The response in the proto3 JSON mapping, without `position`, which is not compared. `{id}`: the id of the request. */
+  /**
+   * The response in the proto3 JSON mapping, without `position`, which is not compared. `{id}`: the id of the request.
+   */
   readonly reply: string;
   /** When they are used up the job ends. Every call takes one. */
   readonly ids: Ids;
@@ -83,7 +85,10 @@ export interface ArrivalsJob {
 
 /** What became of requests that arrived. */
 export interface Arrivals {
-  /** Requests a second: all; those that no connection was free for; those that were served; those that were refused (503). */
+  /**
+   * Requests a second: all; those that no connection was free for; those that were served; those that were refused
+   * (503).
+   */
   readonly offered: number;
   readonly unsent: number;
   readonly served: number;

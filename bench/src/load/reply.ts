@@ -8,8 +8,8 @@ const END_OF_HEAD = '\r\n\r\n';
 const END_OF_CHUNKS = '0\r\n\r\n';
 
 /**
- * The reply that some bytes are, or undefined while they are not yet a whole one. For one reply at a time, as there is when no
- * requests are pipelined; trailers are not understood.
+ * The reply that some bytes are, or undefined while they are not yet a whole one. For one reply at a time, as there is
+ * when no requests are pipelined; trailers are not understood.
  */
 export function parseReply(bytes: Buffer): Reply | undefined {
   const headEnd = bytes.indexOf(END_OF_HEAD);

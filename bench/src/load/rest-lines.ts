@@ -2,7 +2,10 @@ import { Connection } from './connection.ts';
 import type { ArrivalsJob, RestTarget } from './job.ts';
 import type { OpenLine } from './line.ts';
 
-/** Lines of HTTP/1.1: a connection each. They render the requests of a job in turns, with its tokens in turns and ever new ids. */
+/**
+ * Lines of HTTP/1.1: a connection each. They render the requests of a job in turns, with its tokens in turns and ever
+ * new ids.
+ */
 export function restLines({ url, requests }: RestTarget, { tokens, ids }: ArrivalsJob): OpenLine {
   let [made, id] = [0, ids.from];
   const rendered = requests.map(({ method, path, body = '' }) => {

@@ -1,6 +1,9 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 
-/** The limit: a bare grpc-js that replies the bytes it was given, without authentication, a store or protobuf: the same plant to every add. */
+/**
+ * The limit: a bare grpc-js that replies the bytes it was given, without authentication, a store or protobuf: the same
+ * plant to every add.
+ */
 const method = (name: string) => ({
   path: `/plantstore.v1.PlantStoreService/${name}`,
   requestStream: false,

@@ -1,5 +1,5 @@
-// The floor of a start: a process that imports what every server here would and does nothing with it. Plain JavaScript, so
-// that not even types are stripped.
+// The floor of a start: a process that imports what every server here would and does nothing with it. Plain JavaScript,
+// so that not even types are stripped.
 import 'fastify';
 import '@grpc/grpc-js';
 

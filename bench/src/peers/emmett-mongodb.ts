@@ -4,7 +4,10 @@ import Fastify from 'fastify';
 import { MongoClient } from 'mongodb';
 import { ownerOf } from './verify.ts';
 
-/** Event sourcing with emmett: a stream for each plant, decided by a command handler, with an inline projection for the lists. */
+/**
+ * Event sourcing with emmett: a stream for each plant, decided by a command handler, with an inline projection for the
+ * lists.
+ */
 type PlantAdded = Event<'PlantAdded', { owner: string; id: number; name: string; tag?: string }>;
 type PlantDeleted = Event<'PlantDeleted', { owner: string; id: number }>;
 type PlantEvent = PlantAdded | PlantDeleted;

@@ -3,8 +3,8 @@ import { Long, MongoClient } from 'mongodb';
 import { ownerOf } from './verify.ts';
 
 /**
- * Event sourcing on MongoDB as it is usually done by hand: each request is a transaction that takes the next position from a
- * counter document, inserts the event under it, and changes the read model.
+ * Event sourcing on MongoDB as it is usually done by hand: each request is a transaction that takes the next position
+ * from a counter document, inserts the event under it, and changes the read model.
  */
 const client = await new MongoClient(process.env.MONGODB_URI!, { writeConcern: { w: 'majority' } }).connect();
 const db = client.db();

@@ -14,8 +14,8 @@ export interface GoPeer extends Server {
 }
 
 /**
- * Generates, builds and starts the Go peer. Where that is not possible (no Go, or no way to its modules) the comparison goes on
- * without it, after one line that says so. The first build takes a minute or two.
+ * Generates, builds and starts the Go peer. Where that is not possible (no Go, or no way to its modules) the comparison
+ * goes on without it, after one line that says so. The first build takes a minute or two.
  */
 export async function startGoPeer(bench: Bench, env: Record<string, string>): Promise<GoPeer | undefined> {
   const program = join(bench.directory(), 'peer');

@@ -25,9 +25,9 @@ const COLUMNS: Readonly<Record<string, (window: Case['windows'][number]) => stri
 };
 
 /**
- * A line for each load: its median window, by what was served. CPU is the service's for a request that was served, all that it
- * refused included. Windows in which more than one request in a hundred was sent later
- * than `maxLateness`, in milliseconds, measured the client and are left out.
+ * A line for each load: its median window, by what was served. CPU is the service's for a request that was served, all
+ * that it refused included. Windows in which more than one request in a hundred was sent later than `maxLateness`, in
+ * milliseconds, measured the client and are left out.
  */
 export function arrivalsTable(cases: readonly Case[], maxLateness: number): string {
   return [line('', Object.keys(COLUMNS)), ...cases.map((one) => row(one, maxLateness))].join('\n');

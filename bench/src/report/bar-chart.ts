@@ -7,7 +7,10 @@ const LONGEST = WIDTH - LEFT - 110;
 
 const OTHERS = '#bbbbbb';
 
-/** A group of bars for each work: the requests a second of each side, the fastest as long as there is room. Ours stands out. */
+/**
+ * A group of bars for each work: the requests a second of each side, the fastest as long as there is room. Ours stands
+ * out.
+ */
 export function barChart(title: string, comparison: Comparison): string {
   const elements = [text(16, 28, title, 'font-size="16" font-weight="bold"')];
   let y = 56;

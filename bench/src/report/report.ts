@@ -16,8 +16,8 @@ export interface Results {
 }
 
 /**
- * Prints how the goals went, and writes everything as JSON and the charts as SVG into bench/results/local, named by date and suites.
- * What is worth keeping of it goes into docs/scale.md, and a chart into bench/results.
+ * Prints how the goals went, and writes everything as JSON and the charts as SVG into bench/results/local, named by
+ * date and suites. What is worth keeping of it goes into docs/scale.md, and a chart into bench/results.
  */
 export function report(suites: readonly string[], effort: Effort, { comparison = {}, charts = [] }: Results): void {
   const about = environment();

@@ -50,7 +50,10 @@ export interface Siege {
   readonly attacked: Attacked;
 }
 
-/** Whether one caller can take the service from another: each attack on a service of its own, after a harmless flood of it. */
+/**
+ * Whether one caller can take the service from another: each attack on a service of its own, after a harmless flood of
+ * it.
+ */
 export async function attacks(_: Bench, effort: Effort): Promise<Results> {
   const all = [...Object.keys(ATTACKS), ...Object.keys(CHECKS)];
   const unknown = effort.only.find((name) => !all.includes(name));
@@ -102,7 +105,9 @@ async function besiege(bench: Bench, checkout: Checkout, name: string): Promise<
   return { ...observed(), control, seen, attacked };
 }
 
-/** A server that has nothing else to do, on the core of the clients. Its answers show how late the supervisor itself is. */
+/**
+ * A server that has nothing else to do, on the core of the clients. Its answers show how late the supervisor itself is.
+ */
 async function idleServer(bench: Bench): Promise<string> {
   const server = createServer((_, response) => response.end('{}'));
   server.listen(0, '127.0.0.1');

@@ -20,7 +20,9 @@ const OWNERS = 1_000;
 /** Rows read at once. */
 const PAGE = 500;
 
-/** What the audit does with a million events in each store, beside the driver's cursor over the same rows or documents. */
+/**
+ * What the audit does with a million events in each store, beside the driver's cursor over the same rows or documents.
+ */
 export async function audit(bench: Bench, effort: Effort): Promise<Results> {
   const directory = bench.directory();
   await measure(bench, 'SQLite', openSqlite(directory), () => readSqlite(directory), effort);

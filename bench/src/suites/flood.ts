@@ -12,7 +12,10 @@ import type { Bench } from '../resources.ts';
 
 /** Most connections of a flood: fewer than MAX_CONNECTIONS, beyond which each new one ends another. */
 const MOST = 9_000;
-/** Connections a second until there are as many, and then: to open more would take the core of the clients, which measure. */
+/**
+ * Connections a second until there are as many, and then: to open more would take the core of the clients, which
+ * measure.
+ */
 const SPEED = { rise: 3_000, rate: 500 };
 /** What proper clients ask for meanwhile: lists a second on so many connections. */
 const LISTS = { rate: 1_000, connections: 64 };
@@ -106,7 +109,9 @@ const COLUMNS: Readonly<Record<string, (window: Window) => number | undefined>> 
   open: ({ flooded }) => flooded?.open,
 };
 
-/** A line for each flood: the median of each figure over its windows; nothing where the client was late in all of them. */
+/**
+ * A line for each flood: the median of each figure over its windows; nothing where the client was late in all of them.
+ */
 function table(windows: Readonly<Record<string, readonly Window[]>>): string {
   const line = (name: string, cells: readonly string[]) =>
     `  ${name.padEnd(26)}${cells.map((cell) => cell.padStart(11)).join('')}`;

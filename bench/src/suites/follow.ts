@@ -44,7 +44,10 @@ export async function follow(bench: Bench): Promise<Results> {
   return {};
 }
 
-/** Milliseconds from the decision of each event to its arrival here, in order. Rejects when a position is skipped or repeated. */
+/**
+ * Milliseconds from the decision of each event to its arrival here, in order. Rejects when a position is skipped or
+ * repeated.
+ */
 async function lags(address: string, token: string): Promise<number[]> {
   const transport = createGrpcTransport({ baseUrl: `http://${address}` });
   const stop = new AbortController();

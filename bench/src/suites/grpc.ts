@@ -29,7 +29,9 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base6
 /** Peers without a store. */
 const STORELESS = { 'bare grpc-js': 'bare-grpc.ts', "connect-node's gRPC": 'connect-grpc.ts' };
 
-/** gRPC on MongoDB beside a Go service with its store, and beside a bare grpc-js and connect-node's gRPC without any. */
+/**
+ * gRPC on MongoDB beside a Go service with its store, and beside a bare grpc-js and connect-node's gRPC without any.
+ */
 export async function grpc(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   const ours = await bench.server(plantstore(bench.directory(), scene.environment('plantstore')));

@@ -25,7 +25,10 @@ interface Group {
   nextId: number;
 }
 
-/** Several instances that write one log at once beside one alone, an add by way of another instance, and what STRICT_READS costs. */
+/**
+ * Several instances that write one log at once beside one alone, an add by way of another instance, and what
+ * STRICT_READS costs.
+ */
 export async function instances(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   const start = (database: string, env: Record<string, string> = {}) =>

@@ -26,7 +26,10 @@ const PAGE = 500;
 
 const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
 
-/** A list of a million plants over REST and gRPC beside the driver's cursor over the same rows, and the memory that it takes. */
+/**
+ * A list of a million plants over REST and gRPC beside the driver's cursor over the same rows, and the memory that it
+ * takes.
+ */
 export async function longLists(bench: Bench, { events, rounds }: Effort): Promise<Results> {
   const plants = Math.min(PLANTS, events);
   const scene = await Scene.open(bench);

@@ -56,7 +56,10 @@ const WORKS: readonly Work[] = [
 /** Lets requests arrive on so many connections, at so many a second if it says how many. */
 type Arrive = (load: Pick<ArrivalsJob, 'connections' | 'rate' | 'warmUp'>) => Promise<Arrivals>;
 
-/** What is left of the service when requests arrive faster than it can serve them: once, twice and four times its capacity. */
+/**
+ * What is left of the service when requests arrive faster than it can serve them: once, twice and four times its
+ * capacity.
+ */
 export async function overload(bench: Bench, { rounds, seconds }: Effort): Promise<Results> {
   const load = new LoadGenerator();
   bench.defer(() => load.stop());

@@ -32,7 +32,10 @@ const REQUESTS: Readonly<Record<keyof typeof REFUSED, Refused>> = {
   query: { method: 'GET', path: '/plants?limit=many', status: 400 },
 };
 
-/** What a refusal costs the service beside a list of 20 plants: who sends nonsense is not to be served more CPU than others. */
+/**
+ * What a refusal costs the service beside a list of 20 plants: who sends nonsense is not to be served more CPU than
+ * others.
+ */
 export async function refusals(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   const server = await bench.server(plantstore(bench.directory(), scene.environment(DATABASE)));
@@ -59,8 +62,8 @@ export async function refusals(bench: Bench, effort: Effort): Promise<Results> {
 }
 
 /**
- * Lets the service serve what it later refuses. V8 compiles a function that returns again and again, and never one that has only
- * thrown: a service without any proper traffic would be measured in V8's interpreter.
+ * Lets the service serve what it later refuses. V8 compiles a function that returns again and again, and never one that
+ * has only thrown: a service without any proper traffic would be measured in V8's interpreter.
  */
 async function serveMany(scene: Scene, url: string): Promise<void> {
   const job = { protocol: 'http', urls: [url], tokens: [scene.token('others')], connections: CONNECTIONS } as const;

@@ -31,7 +31,10 @@ export async function rest(bench: Bench, effort: Effort): Promise<Results> {
   return { comparison: await compare(Object.values(REST_WORKS), sides, effort) };
 }
 
-/** Ours as it runs by default, with a line for each request, which the bench reads and discards. It has a part in one work. */
+/**
+ * Ours as it runs by default, with a line for each request, which the bench reads and discards. It has a part in one
+ * work.
+ */
 async function logging(bench: Bench, scene: Scene): Promise<Side> {
   const environment = { ...scene.environment('logging'), LOG_LEVEL: 'info' };
   const server = await bench.server(plantstore(bench.directory(), environment, { name: OURS_LOGGING }));

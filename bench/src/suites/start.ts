@@ -10,8 +10,8 @@ import { BARE_IMPORTS, OURS, START_WORKS } from '../works.ts';
 const IMPORTS = join(import.meta.dirname, '../peers/bare-imports.js');
 
 /**
- * How long a start takes from spawn to ready, and what CPU until then, on a log that is there, beside a process that only imports
- * Fastify and grpc-js. Both find their compiled code in a cache that the round of warm-up has filled.
+ * How long a start takes from spawn to ready, and what CPU until then, on a log that is there, beside a process that
+ * only imports Fastify and grpc-js. Both find their compiled code in a cache that the round of warm-up has filled.
  */
 export async function start(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);

@@ -8,8 +8,8 @@ import { GRPC_WORKS, REST_WORKS } from '../works.ts';
 import { openSide } from './grpc.ts';
 
 /**
- * This checkout beside others of the same service (`--beside DIRECTORY`, as often as wanted), on one mongod and in turns: what a
- * change gains or costs, and what is lost without a part that was written for speed.
+ * This checkout beside others of the same service (`--beside DIRECTORY`, as often as wanted), on one mongod and in
+ * turns: what a change gains or costs, and what is lost without a part that was written for speed.
  */
 export async function versions(bench: Bench, effort: Effort): Promise<Results> {
   if (effort.beside.length === 0) throw new Error('versions: name another checkout with --beside DIRECTORY');

@@ -36,7 +36,10 @@ interface Turn extends Pick<Measured, 'rate' | 'service' | 'client'> {
   readonly watching: number;
 }
 
-/** What those who watch cost the ones who add, when they hear of it, and the memory that they take while nothing happens. */
+/**
+ * What those who watch cost the ones who add, when they hear of it, and the memory that they take while nothing
+ * happens.
+ */
 export async function watch(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   for (const store of STORES) await measureAdds(bench, scene, store, effort);
@@ -77,7 +80,9 @@ async function measureAdds(bench: Bench, scene: Scene, store: Store, effort: Eff
 let owners = 0;
 let nextId = FIRST_ID;
 
-/** An owner of this turn alone, so that the state with which a stream begins is short, adds a little; `adder` adds much. */
+/**
+ * An owner of this turn alone, so that the state with which a stream begins is short, adds a little; `adder` adds much.
+ */
 async function turn(scene: Scene, server: PlantStore, adder: Adder, streams: number, seconds: number): Promise<Turn> {
   const token = scene.token(`watched ${owners++}`);
   const watchers = new Watchers();

@@ -2,7 +2,10 @@ import type { Content, Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { setTexts, type Texts, textsIn } from '../plants/texts.ts';
 import { isolated } from '../ui/isolated.ts';
 
-/** The subject of an event, for people, with the texts of a plant that it adds. Undefined if its content is erased, or if it is not about a plant. */
+/**
+ * The subject of an event, for people, with the texts of a plant that it adds. Undefined if its content is erased, or
+ * if it is not about a plant.
+ */
 export interface Subject extends Texts {
   readonly owner: string;
   readonly id: bigint;

@@ -1,4 +1,6 @@
-/** The texts of a plant, for its form, columns and facts. Each is a member of the messages and of the client's Plant. */
+/**
+ * The texts of a plant, for its form, columns and facts. Each is a member of the messages and of the client's Plant.
+ */
 export const TEXTS = [
   { name: 'name', title: 'Name' },
   { name: 'tag', title: 'Tag' },

@@ -12,7 +12,9 @@ export const openCheckpoint = (text: string, key: VerifierKey): NotedCheckpoint 
     (why) => `The checkpoint is not valid: ${why}.`,
   );
 
-/** What is proved: an event, if the proof is of one, and the checkpoint that covers it, with what witnesses say of it. */
+/**
+ * What is proved: an event, if the proof is of one, and the checkpoint that covers it, with what witnesses say of it.
+ */
 export interface Proven {
   readonly record?: Record;
   readonly checkpoint: NotedCheckpoint;
@@ -20,9 +22,9 @@ export interface Proven {
 }
 
 /**
- * What witnesses say about a checkpoint: each signature that is not its log's, with the time in milliseconds since 1970,
- * or undefined if the witness's key is unknown here, so that it is not checked; how many witnesses are trusted here, and
- * how many of them cosigned. The page cannot know the operator's quorum.
+ * What witnesses say about a checkpoint: each signature that is not its log's, with the time in milliseconds since
+ * 1970, or undefined if the witness's key is unknown here, so that it is not checked; how many witnesses are trusted
+ * here, and how many of them cosigned. The page cannot know the operator's quorum.
  */
 export type Cosignatures = ReturnType<typeof checkCosignatures>;
 

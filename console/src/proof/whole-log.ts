@@ -12,9 +12,9 @@ const AHEAD = 4;
 
 /**
  * Reads every entry of a log and proves that they make the tree of its checkpoint: 256 entries make a hash of the tree,
- * which is proved to be under the root. Positions must be 1, 2, 3, ... and times must not fall. Rejects with NotVerified,
- * which names the first wrong event. Memory does not grow with the log. `onProgress`: called with the number of checked
- * events.
+ * which is proved to be under the root. Positions must be 1, 2, 3, ... and times must not fall. Rejects with
+ * NotVerified, which names the first wrong event. Memory does not grow with the log. `onProgress`: called with the
+ * number of checked events.
  */
 export async function proveWholeLog(
   log: ProvenLog,

@@ -21,8 +21,8 @@ export interface Failure {
 export type Found = Failure | undefined | Promise<Failure | undefined>;
 
 /**
- * One question, answered in a single pass over the log. Its first failure is its answer, and it is asked nothing more. An
- * error of what is stored that a method throws is a failure, too (`failureOf`).
+ * One question, answered in a single pass over the log. Its first failure is its answer, and it is asked nothing more.
+ * An error of what is stored that a method throws is a failure, too (`failureOf`).
  */
 export interface Check {
   readonly question: Question;

@@ -33,8 +33,8 @@ export class Erasures {
   }
 
   /**
-   * The first place where missing contents and erasures differ. Erasures under way, and those that `isUnderWay` selects, may
-   * not have removed all contents yet. None ever removes more than it says.
+   * The first place where missing contents and erasures differ. Erasures under way, and those that `isUnderWay`
+   * selects, may not have removed all contents yet. None ever removes more than it says.
    */
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];

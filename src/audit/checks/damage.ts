@@ -20,8 +20,8 @@ export function stopAt(error: unknown, fault: string | undefined): Stop {
 }
 
 /**
- * Is the database sound: does it find each event by what the event says, does it have the log's id, and, if it can check
- * itself, is nothing gone, and does every index match its table? `fault`: see `stopAt`.
+ * Is the database sound: does it find each event by what the event says, does it have the log's id, and, if it can
+ * check itself, is nothing gone, and does every index match its table? `fault`: see `stopAt`.
  */
 export const storageCheck = (store: Store, fault: string | undefined): Check => ({
   question: 'storage',

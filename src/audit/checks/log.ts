@@ -75,7 +75,8 @@ export function checkpointCheck({ size, root }: Checkpoint): Check {
 
 /**
  * Does every stored node of the log's tree follow from the events, and is there one for each tile that is whole up to
- * `checkpoint`, and no other? That is the read model's checkpoint before the pass: the nodes up to it are stored by then.
+ * `checkpoint`, and no other? That is the read model's checkpoint before the pass: the nodes up to it are stored by
+ * then.
  */
 export function treeCheck(store: Store, checkpoint: number): Check {
   const builder = new NodeBuilder();

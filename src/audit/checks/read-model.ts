@@ -16,8 +16,8 @@ const ATTEMPTS = 10;
 /**
  * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
  * pass folds the events up to the checkpoint at its start. Then a snapshot of the read model is compared, after folding
- * what was projected in between. So the service may run, and the snapshot lasts only for the comparison. Rows of an owner
- * who is erased next may be missing.
+ * what was projected in between. So the service may run, and the snapshot lasts only for the comparison. Rows of an
+ * owner who is erased next may be missing.
  *
  * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the compared
  * read model, with which it calls back before it compares.

@@ -13,10 +13,10 @@ export type Moment = { readonly position: number } | { readonly time: number } |
 const LOOK = 1_000;
 
 /**
- * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id. Reads
- * all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the plants
- * rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody reads slowly,
- * and with the signal's reason once it aborts.
+ * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id.
+ * Reads all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the
+ * plants rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody
+ * reads slowly, and with the signal's reason once it aborts.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined, signal?: AbortSignal) {
   const position = await positionOfMoment(store, moment);
@@ -48,8 +48,8 @@ async function* foldUpTo(
 }
 
 /**
- * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. The plants in the
- * fold are older than that. Resolves with the position up to which it has looked.
+ * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. The plants in
+ * the fold are older than that. Resolves with the position up to which it has looked.
  */
 async function requireNoErasure(store: Store, after: number, owner: string | undefined): Promise<number> {
   const { position } = await store.head();

@@ -12,8 +12,8 @@ interface Difference {
 
 /**
  * The first difference between the fold of the log and a read model; undefined if they are equal. Both must be in
- * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory. `leaving`: the owner whose rows
- * are being removed, some of which may be missing.
+ * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory. `leaving`: the owner whose
+ * rows are being removed, some of which may be missing.
  */
 export async function firstDifference(
   fold: Batches,
@@ -29,7 +29,9 @@ export async function firstDifference(
   return undefined;
 }
 
-/** What makes a read model equal to the fold, in steps of at most `limit` plants. Reads both as `firstDifference` does. */
+/**
+ * What makes a read model equal to the fold, in steps of at most `limit` plants. Reads both as `firstDifference` does.
+ */
 export async function* differences(fold: Batches, model: Batches, limit: number): AsyncGenerator<Changes> {
   let changes: Changes = { deletes: [], inserts: [] };
   let count = 0;

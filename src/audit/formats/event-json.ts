@@ -55,8 +55,8 @@ const PUBLIC_MEMBERS = JSON_MEMBERS.flatMap((member): JsonMember[] => {
 });
 
 /**
- * An event as JSON: one object without line breaks, members in the order of JSON_MEMBERS, int64 as an exact number, time
- * in ISO 8601 (UTC, milliseconds), bytes in hexadecimal.
+ * An event as JSON: one object without line breaks, members in the order of JSON_MEMBERS, int64 as an exact number,
+ * time in ISO 8601 (UTC, milliseconds), bytes in hexadecimal.
  */
 export const eventJson = (event: LoggedEvent): string => jsonOf(JSON_MEMBERS, event);
 

@@ -6,8 +6,8 @@ import { firstLine, parseLine } from './parse-event.ts';
 
 /**
  * Lossless formats for export and import of the log, by name. An export is the concatenation of its encoded parts.
- * `encodePublic` leaves the contents out: that is safe to publish, but not decodable. `first` cuts the bytes of the first
- * event off, undefined if it is incomplete, and `parse` reads them; both throw at what no export has.
+ * `encodePublic` leaves the contents out: that is safe to publish, but not decodable. `first` cuts the bytes of the
+ * first event off, undefined if it is incomplete, and `parse` reads them; both throw at what no export has.
  */
 export const FORMATS = {
   /** One JSON object per line. */
@@ -31,8 +31,8 @@ const LENGTH_BYTES = 5;
 const EVENT_TAG = 0x0a;
 
 /**
- * The first bytes tell the format: JSON begins with `{"`, protobuf with a length and the tag of the first field. Undefined:
- * there are too few. Throws for bytes of neither.
+ * The first bytes tell the format: JSON begins with `{"`, protobuf with a length and the tag of the first field.
+ * Undefined: there are too few. Throws for bytes of neither.
  */
 function formatOf(bytes: Uint8Array): (typeof FORMATS)[keyof typeof FORMATS] | undefined {
   if (bytes[0] === 0x7b && bytes[1] === 0x22) return FORMATS.ndjson;

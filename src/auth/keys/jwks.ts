@@ -59,8 +59,8 @@ export interface RemoteKeySetOptions {
 /**
  * The published keys of an issuer (RFC 7517). jose selects and imports them. This class decides when to fetch, so that
  * an issuer that is down, slow or hostile neither stops the service nor is flooded: at the start, then in the
- * background, and when a token names an unknown key. Fetches never overlap, and never follow each other without a pause,
- * whatever callers do. If the issuer fails, keys stay usable for `maxStale`.
+ * background, and when a token names an unknown key. Fetches never overlap, and never follow each other without a
+ * pause, whatever callers do. If the issuer fails, keys stay usable for `maxStale`.
  */
 export class RemoteKeySet implements KeySet {
   readonly #options: RemoteKeySetOptions;

@@ -50,9 +50,9 @@ export class Appender {
   }
 
   /**
-   * Appends events that follow the tail's head. Gives up at `deadline` (the monotonic clock). If the log's end cannot be
-   * checked by then, rejects with STORE_UNAVAILABLE and sends nothing. So it does at once, with nothing appended, if the
-   * store refuses the events. If the log has changed, rejects with LogChangedError and sends nothing.
+   * Appends events that follow the tail's head. Gives up at `deadline` (the monotonic clock). If the log's end cannot
+   * be checked by then, rejects with STORE_UNAVAILABLE and sends nothing. So it does at once, with nothing appended, if
+   * the store refuses the events. If the log has changed, rejects with LogChangedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;

@@ -84,8 +84,8 @@ interface Waiting extends Submitted, Terms {
 }
 
 /**
- * Group commit. Commands queue. While one append is in flight, the next batch gathers. A batch is decided in order on the
- * state at the tail's head and appended at that head only. So each command is decided once, at one position.
+ * Group commit. Commands queue. While one append is in flight, the next batch gathers. A batch is decided in order on
+ * the state at the tail's head and appended at that head only. So each command is decided once, at one position.
  */
 export class Committer {
   readonly #states: StateReader;
@@ -273,9 +273,9 @@ export class Committer {
   }
 
   /**
-   * Decides a command in doubt again after a pause. Its decision appends nothing: a refusal, or the answer of an earlier
-   * event with the same idempotency key, whose owner may be erased meanwhile. That needs certainty that no other instance
-   * applies the command, so it waits for an append that lands here, until its deadline.
+   * Decides a command in doubt again after a pause. Its decision appends nothing: a refusal, or the answer of an
+   * earlier event with the same idempotency key, whose owner may be erased meanwhile. That needs certainty that no
+   * other instance applies the command, so it waits for an append that lands here, until its deadline.
    */
   #decideLater(waiting: Waiting): void {
     void pause(DOUBT).then(() => this.#enqueue(waiting));

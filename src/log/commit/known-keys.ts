@@ -72,7 +72,10 @@ export class KnownKeys {
     }
   }
 
-  /** Takes the ids of rows, and what the tail says of them: they are those at the head, and #take sees every later event. */
+  /**
+   * Takes the ids of rows, and what the tail says of them: they are those at the head, and #take sees every later
+   * event.
+   */
   #learned(owner: string, read: Set<CompactId> | undefined): void {
     this.#candidates.set(owner, read !== undefined);
     if (read === undefined) return;

@@ -16,9 +16,9 @@ export interface CommandDecision {
   /** The command's event, which an earlier one with the same idempotency key may have produced, or its refusal. */
   readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
-   * The decision stands once this many of the plan's events are in the log. A refusal, and an answer by an earlier event,
-   * need the events before them, and at least one: only a successful append proves that the plan's head was still the
-   * head of the log, so that nobody has added the plant or erased the owner since.
+   * The decision stands once this many of the plan's events are in the log. A refusal, and an answer by an earlier
+   * event, need the events before them, and at least one: only a successful append proves that the plan's head was
+   * still the head of the log, so that nobody has added the plant or erased the owner since.
    */
   readonly needs: number;
 }

@@ -52,9 +52,9 @@ const NONE: Counted = { counted: 0, countedTo: 0 };
 const NOTHING: Erased = { position: undefined, events: 0, key: undefined };
 
 /**
- * Erases an owner. OwnerErased is an event like any other: it is decided at the head, and from its position on the owner
- * has no plants. What is left to do concerns only earlier positions; see Finisher. Its number of erased events is exact:
- * this instance counts up to a position, and the writer adds what came after.
+ * Erases an owner. OwnerErased is an event like any other: it is decided at the head, and from its position on the
+ * owner has no plants. What is left to do concerns only earlier positions; see Finisher. Its number of erased events is
+ * exact: this instance counts up to a position, and the writer adds what came after.
  *
  * Yields progress, and the result last: once nothing of the owner from before is in the store, but for
  * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
@@ -153,8 +153,8 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
   let [reached, deadline] = [-1, monotonic() + PATIENCE];
   for (;;) {
     await follower.sync();
-    // Another instance may have appended the event. Before this one has read it, a server that was deposed would know of
-    // no erasure, as if this one were complete.
+    // Another instance may have appended the event. Before this one has read it, a server that was deposed would know
+    // of no erasure, as if this one were complete.
     const isRead = follower.tail.head.position >= position;
     const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
     if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;

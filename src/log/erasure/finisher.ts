@@ -8,7 +8,9 @@ import type { Store, Unfinished } from '../store.ts';
 
 /** The progress of an erasure. */
 export interface EraseProgress {
-  /** Counting events, appending the event, waiting for the read model, removing contents, clearing unused space of them. */
+  /**
+   * Counting events, appending the event, waiting for the read model, removing contents, clearing unused space of them.
+   */
   readonly step: 'count' | 'event' | 'read_model' | 'contents' | 'clear';
   /** Number of the owner's events that are done, where the step counts them. */
   readonly done?: number;
@@ -25,8 +27,8 @@ export const eventsErased = (logged: LoggedEvent | undefined): number =>
  * Completes erasures: whoever finds OwnerErased events that still have `erases` removes the contents of the owners'
  * earlier events, clears unused space once for all of them, waits for the topic, and removes `erases`.
  *
- * Every step concerns earlier positions only, and each can be repeated. So one that comes late does no harm, and the lease
- * only keeps two instances from doing the same.
+ * Every step concerns earlier positions only, and each can be repeated. So one that comes late does no harm, and the
+ * lease only keeps two instances from doing the same.
  */
 export class Finisher {
   readonly #store: Store;
@@ -69,8 +71,9 @@ export class Finisher {
   }
 
   /**
-   * Takes all erasures as far as they go now, unless another instance does. Callers at a time share the work, which begins
-   * after their calls. Leaves out those that `verifyContent` refuses: what their `erases` names is not whom they erased.
+   * Takes all erasures as far as they go now, unless another instance does. Callers at a time share the work, which
+   * begins after their calls. Leaves out those that `verifyContent` refuses: what their `erases` names is not whom they
+   * erased.
    */
   readonly finish: () => Promise<void> = shareCalls(() => {
     this.#running = this.#finish().finally(() => this.#progress.clear());

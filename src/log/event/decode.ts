@@ -57,7 +57,9 @@ function eventTypeOf(type: DomainEvent['type']): EventType {
   return { type, members, content: messageOf(fields, isRefused, number === 0 ? undefined : { number, message: data }) };
 }
 
-/** A Map: a look-up in an object by a freshly decoded string keeps V8 from optimizing every function that contains it. */
+/**
+ * A Map: a look-up in an object by a freshly decoded string keeps V8 from optimizing every function that contains it.
+ */
 const TYPES: ReadonlyMap<unknown, EventType> = new Map(
   (Object.keys(DATA_NUMBER) as DomainEvent['type'][]).map((type) => [type, eventTypeOf(type)]),
 );

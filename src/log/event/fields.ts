@@ -8,7 +8,9 @@ export const DIGEST = 32;
 /** Bytes of a salt. */
 export const SALT = 16;
 
-/** `count`: a whole number below 2^53, `int64`: a bigint, `time`: whole milliseconds since 1970, `text`: well-formed. */
+/**
+ * `count`: a whole number below 2^53, `int64`: a bigint, `time`: whole milliseconds since 1970, `text`: well-formed.
+ */
 export type Kind = 'count' | 'int64' | 'text' | 'bytes' | 'time';
 
 /** A field of a message in event.proto. */

@@ -3,8 +3,8 @@ const WIRE = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
 const REPLACEMENT = '\ufffd';
 
 /**
- * Reads protobuf's binary encoding in its canonical form: the shortest varints, and well-formed UTF-8. Throws RangeError
- * for everything else. A library's reader accepts and repairs what this one refuses.
+ * Reads protobuf's binary encoding in its canonical form: the shortest varints, and well-formed UTF-8. Throws
+ * RangeError for everything else. A library's reader accepts and repairs what this one refuses.
  */
 export class WireReader {
   readonly #bytes: Buffer;

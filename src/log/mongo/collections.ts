@@ -30,7 +30,9 @@ export interface MetaDocument {
   /** `owners`: the key that names owners in the instances' logs. `primary`: written to confirm who is the primary. */
   readonly _id: 'schema' | 'primary' | 'log' | 'owners';
   readonly version?: number;
-  /** An upgrade to this version has begun to write, and is not over. Every release before this one refuses the version. */
+  /**
+   * An upgrade to this version has begun to write, and is not over. Every release before this one refuses the version.
+   */
   readonly isUpgrading?: true;
   readonly confirmations?: Long;
   readonly logId?: string;

@@ -16,7 +16,9 @@ export const UNFINISHED = { 'erases.owner': { $exists: true } } as const;
 
 /** Erasures in MongoDB. Every step is a separate update with a majority write. A repeated step does the rest. */
 export function mongoErasures({ events }: Collections, clock: CausalClock) {
-  /** Updates the OwnerErased events at these positions whose erasures are not complete, or those of them that are such. */
+  /**
+   * Updates the OwnerErased events at these positions whose erasures are not complete, or those of them that are such.
+   */
   async function update(positions: readonly number[], changes: Document, such: Document = {}): Promise<void> {
     const _id = { $in: positions.map((position) => Long.fromNumber(position)) };
     await clock.run((session) => events.updateMany({ _id, ...UNFINISHED, ...such }, changes, { session }));

@@ -21,8 +21,9 @@ import {
 const SEARCHED = 5_000;
 
 /**
- * Most events of one read: a full tile and the event before and after it. The longest have some 17 KiB: owner, actor, name
- * and tag of 4 KiB each. So a read has 4.5 MiB at most, and many auditors may read at once. Reads of 1,000 are no faster.
+ * Most events of one read: a full tile and the event before and after it. The longest have some 17 KiB: owner, actor,
+ * name and tag of 4 KiB each. So a read has 4.5 MiB at most, and many auditors may read at once. Reads of 1,000 are no
+ * faster.
  */
 const BATCH = 260;
 

@@ -14,8 +14,8 @@ const OVER = {
 const PROJECTOR = 'projector';
 
 /**
- * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A holder
- * that dies or freezes leaves its transaction open, and the next holder ends that transaction first.
+ * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A
+ * holder that dies or freezes leaves its transaction open, and the next holder ends that transaction first.
  */
 export function mongoLeases({ leases }: Collections, clock: CausalClock, transactions: Transactions) {
   const projection = { holder: 1, session: 1, contact: 1, until: 1, over: OVER };

@@ -14,8 +14,8 @@ export const FORMER_VERSION = 4;
 
 /**
  * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
- * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the store
- * needs is created in a database without a store. Several instances may do so at once.
+ * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the
+ * store needs is created in a database without a store. Several instances may do so at once.
  */
 export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
@@ -59,8 +59,8 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
 }
 
 /**
- * The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing. By
- * default, the server waits until every member has the index, however long one is away.
+ * The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing.
+ * By default, the server waits until every member has the index, however long one is away.
  */
 export async function createIndexes({ events }: Collections): Promise<void> {
   const commitQuorum = 'majority';

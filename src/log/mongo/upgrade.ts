@@ -40,10 +40,11 @@ const REBUILT = /^plants_[1-9][0-9]*$/;
 /**
  * Takes over the store of 1.0.0 in the database of a URI, with no instance running. Does nothing to a store of this
  * release. All events are verified before anything is written. Then each is replaced by its new form, in place, and the
- * read model is made from them, by `repair`. A step that MongoDB does not answer, or whose primary is gone, is done again
- * after a call of `onWait`, however long that lasts. May end at any moment, and the next call goes on; several calls at
- * once do each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with UnsuitableDatabaseError when there
- * is nothing to take over, an instance runs, a right is missing, or an event does not verify.
+ * read model is made from them, by `repair`. A step that MongoDB does not answer, or whose primary is gone, is done
+ * again after a call of `onWait`, however long that lasts. May end at any moment, and the next call goes on; several
+ * calls at once do each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with
+ * UnsuitableDatabaseError when there is nothing to take over, an instance runs, a right is missing, or an event does
+ * not verify.
  */
 export async function* upgradeMongo(
   uri: string,
@@ -173,7 +174,10 @@ async function checkStopped({ leases }: Collections): Promise<void> {
   );
 }
 
-/** The log, whose events have either form. Each batch is a query of its own: no cursor expires, however long writes take. */
+/**
+ * The log, whose events have either form. Each batch is a query of its own: no cursor expires, however long writes
+ * take.
+ */
 async function logIn({ events }: Collections, patiently: Patience): Promise<FormerLog<AnyDocument>> {
   const options = { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT } as const;
   const last = await patiently(() => withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } })));

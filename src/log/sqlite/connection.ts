@@ -70,8 +70,9 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * Like `transaction`, but throws RefusedAppendError where a write failed, as on a full disk, so that no recovery finds the
- * transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other codes.
+ * Like `transaction`, but throws RefusedAppendError where a write failed, as on a full disk, so that no recovery finds
+ * the transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other
+ * codes.
  */
 export function written<T>(db: DatabaseSync, work: () => T): T {
   try {
@@ -93,7 +94,8 @@ const ROLLBACK_FORMAT = 1;
  * it.
  * - A backup was put in the place of a database that a killed service had left. A backup has the format without a
  *   write-ahead log, which SQLite changes before it first writes one for it.
- * - The file has another name too (a hard link): under each name it would have a write-ahead log, and a lock, of its own.
+ * - The file has another name too (a hard link): under each name it would have a write-ahead log, and a lock, of its
+ *   own.
  *
  * Call it before this process opens the database, because it closes a descriptor of the file, and that drops all POSIX
  * locks of the process on it.

@@ -58,9 +58,9 @@ export const SOUND = 'ok';
 const HEADING = /^\*\*\* in database main \*\*\*\n/;
 
 /**
- * A fault of a database: a malformed page, or an index that does not match its table, as SQLite finds them; a table that
- * is gone, or a key of no event. Undefined: no fault. Reads the whole database as of one instant, in a worker thread.
- * Rejects when the database cannot be read.
+ * A fault of a database: a malformed page, or an index that does not match its table, as SQLite finds them; a table
+ * that is gone, or a key of no event. Undefined: no fault. Reads the whole database as of one instant, in a worker
+ * thread. Rejects when the database cannot be read.
  */
 export async function integrityFault(path: string): Promise<string | undefined> {
   const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });

@@ -26,9 +26,9 @@ const END = `UPDATE events
   WHERE position = ? AND erases_owner IS NOT NULL`;
 
 /**
- * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it nevertheless;
- * these are written anew, once for all erasures that are under way. Events are appended in order, and lose their contents
- * where they stand. Then the write-ahead log is truncated.
+ * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it
+ * nevertheless; these are written anew, once for all erasures that are under way. Events are appended in order, and
+ * lose their contents where they stand. Then the write-ahead log is truncated.
  *
  * `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs.
  */

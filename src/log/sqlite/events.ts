@@ -60,11 +60,15 @@ const prepareQueries = (db: DatabaseSync) => ({
      WHERE named.owner = ?1 AND named.idempotency_key = ?2
      AND position > ifnull((SELECT max(position) FROM events WHERE erases_owner = ?1), 0) ORDER BY position DESC LIMIT 1`,
   ),
-  // With the plus, SQLite uses the index of these events; for the order of the positions alone, it would read all events.
+  // With the plus, SQLite uses the index of these events; for the order of the positions alone, it would read all
+  // events.
   unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY +position`),
 });
 
-/** The log in a database. `lookUps`: the queue of reads by key. `checkFile`: throws when the file is no longer the log's. */
+/**
+ * The log in a database. `lookUps`: the queue of reads by key. `checkFile`: throws when the file is no longer the
+ * log's.
+ */
 export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQueue, checkFile: () => void) {
   const queries = prepareQueries(db);
   /** Prepared by the first append: a read-only connection cannot. */

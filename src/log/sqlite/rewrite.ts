@@ -10,10 +10,10 @@ const STEP = 500;
  * Writes a table anew, without what was deleted from it, while it is read and written as always. SQLite overwrites what
  * is deleted, but where it moves rows between pages of a table, copies of them stay in the unused space.
  *
- * A new table gets all rows in steps; meanwhile, triggers insert into it and delete from it what comes and goes in the old
- * one, whose rows are never updated or replaced. Then it takes the name, and the old table is emptied in steps, which
- * overwrites its pages. A call that ends early has done no harm: the next one removes what it has left. A call that goes on
- * after another one began finds its tables gone, and rejects.
+ * A new table gets all rows in steps; meanwhile, triggers insert into it and delete from it what comes and goes in the
+ * old one, whose rows are never updated or replaced. Then it takes the name, and the old table is emptied in steps,
+ * which overwrites its pages. A call that ends early has done no harm: the next one removes what it has left. A call
+ * that goes on after another one began finds its tables gone, and rejects.
  */
 export async function* rewrite(db: DatabaseSync, table: KeyedTable): AsyncGenerator<void> {
   retireCopies(db, table);

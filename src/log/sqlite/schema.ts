@@ -31,7 +31,10 @@ export const PLANTS: KeyedTable = {
   key: ['owner', 'id'],
 };
 
-/** Where the events of idempotency keys are. A table and no index of `events`, because only a table can be rewritten in pieces. */
+/**
+ * Where the events of idempotency keys are. A table and no index of `events`, because only a table can be rewritten in
+ * pieces.
+ */
 export const KEYS: KeyedTable = {
   name: 'idempotency_keys',
   create: (name) => `CREATE TABLE ${name} (
@@ -93,8 +96,8 @@ const ROWS = `
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
 /**
- * Tables beside the log, which releases that do not know them leave alone. So they need no new version. `uncleared` has a
- * row while the write-ahead log may hold what was erased.
+ * Tables beside the log, which releases that do not know them leave alone. So they need no new version. `uncleared` has
+ * a row while the write-ahead log may hold what was erased.
  */
 const BESIDE = `
   CREATE TABLE IF NOT EXISTS owner_key (key BLOB NOT NULL) STRICT;

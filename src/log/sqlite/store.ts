@@ -28,14 +28,17 @@ export interface SqliteOptions {
   readonly readOnly?: boolean;
   /** No other process appends while the store is open, as lockDataDirectory ensures. */
   readonly alone?: boolean;
-  /** Milliseconds to wait for a lock of another process; nothing else happens in this one meanwhile. Otherwise BUSY_TIMEOUT. */
+  /**
+   * Milliseconds to wait for a lock of another process; nothing else happens in this one meanwhile. Otherwise
+   * BUSY_TIMEOUT.
+   */
   readonly timeout?: number;
 }
 
 /**
  * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
- * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index; DamagedStoreError
- * when the database is damaged.
+ * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index;
+ * DamagedStoreError when the database is damaged.
  */
 export function openSqlite(directory: string, options: SqliteOptions = {}): Store {
   const path = options.readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
@@ -92,7 +95,9 @@ function sqliteStore(
   const snapshots = new Set<SqliteSnapshot>();
   const writeAheadLog = new WriteAheadLog(path, db, snapshots, alone);
   const reads = new ReadQueue();
-  /** Look-ups by key have a queue of their own, and so a share of each turn: commits need them, however much is listed. */
+  /**
+   * Look-ups by key have a queue of their own, and so a share of each turn: commits need them, however much is listed.
+   */
   const lookUps = new ReadQueue();
   const takeLease = projecting.prepare(LEASE);
   const selectId = prepareQuery(db, 'SELECT id FROM log');

@@ -41,9 +41,9 @@ export function isFormerSqlite(directory: string): boolean {
 /**
  * Takes over the store of 1.0.0 in a data directory, whose lock the caller has. Does nothing to any other store, nor if
  * there is none. The events are appended to a new store, and each is verified; the read model is made from them, by
- * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call begins
- * again. Throws when an event does not verify, or another program reads either file at the end: then it is still that of
- * 1.0.0.
+ * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call
+ * begins again. Throws when an event does not verify, or another program reads either file at the end: then it is still
+ * that of 1.0.0.
  */
 export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGenerator<UpgradeStep> {
   if (!isFormerSqlite(directory)) return;

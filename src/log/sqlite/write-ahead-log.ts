@@ -6,7 +6,9 @@ import { pause } from '../../time/pause.ts';
 import { openWriter, transaction } from './connection.ts';
 import type { SqliteSnapshot } from './read-model/snapshot.ts';
 
-/** Bytes above which the log is truncated while snapshots are open: to copy them takes the event loop about a second. */
+/**
+ * Bytes above which the log is truncated while snapshots are open: to copy them takes the event loop about a second.
+ */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Milliseconds that a snapshot may go on which keeps the log from being truncated. */
@@ -26,10 +28,10 @@ const STILL_READ = new PlantStoreError(
 );
 
 /**
- * The write-ahead log of a database. It holds what was erased, and it grows, until SQLite begins it anew. SQLite does not
- * as long as some reader needs it, and readers that overlap need it for ever. So while it is truncated, no long read of
- * this process begins, and those that go on are ended; but not while another reader, such as a backup, needs it anyway.
- * Writers never wait for a reader.
+ * The write-ahead log of a database. It holds what was erased, and it grows, until SQLite begins it anew. SQLite does
+ * not as long as some reader needs it, and readers that overlap need it for ever. So while it is truncated, no long
+ * read of this process begins, and those that go on are ended; but not while another reader, such as a backup, needs it
+ * anyway. Writers never wait for a reader.
  */
 export class WriteAheadLog {
   readonly #path: string;
@@ -52,7 +54,9 @@ export class WriteAheadLog {
     this.#isOutdated = alone && db.prepare('SELECT * FROM uncleared').get() !== undefined;
   }
 
-  /** Once this transaction of `db` is committed it holds what was erased, until it is truncated, also after a restart. */
+  /**
+   * Once this transaction of `db` is committed it holds what was erased, until it is truncated, also after a restart.
+   */
   outdate(): void {
     this.#db.exec('INSERT OR IGNORE INTO uncleared VALUES (1)');
     this.#isOutdated = true;
@@ -74,7 +78,9 @@ export class WriteAheadLog {
     await (this.#isOutdated ? this.#truncate() : this.#truncating)?.catch(() => {});
   }
 
-  /** Truncates it if it is too long because of snapshots. If another reader needs it too, that is given up for a while. */
+  /**
+   * Truncates it if it is too long because of snapshots. If another reader needs it too, that is given up for a while.
+   */
   bound(): void {
     if (this.#snapshots.size === 0 || this.#truncating !== undefined || this.#bytes() <= this.#most) return;
     this.#truncate().catch(() => {});
@@ -127,8 +133,8 @@ export class WriteAheadLog {
 }
 
 /**
- * Truncates the write-ahead log of a database if nobody needs it now. If somebody does, returns how many of its pages are
- * copied to the database: the oldest reader keeps those that came later.
+ * Truncates the write-ahead log of a database if nobody needs it now. If somebody does, returns how many of its pages
+ * are copied to the database: the oldest reader keeps those that came later.
  */
 export function truncateAtOnce(path: string): number | undefined {
   using db = openWriter(path, 'FULL');

@@ -16,8 +16,8 @@ const POLL = 100;
 const MAX_POLL = 2_000;
 
 /**
- * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches that began
- * on them of later positions. A repair waits for longer before it reports that it is done.
+ * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches that
+ * began on them of later positions. A repair waits for longer before it reports that it is done.
  */
 export const GENERATION_LIMIT = 250;
 
@@ -33,7 +33,10 @@ export class Follower {
   readonly tail: Tail;
   #syncedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** The generation of rows that this instance has seen last, and when it was last asked for. 0: nobody has repaired them. */
+  /**
+   * The generation of rows that this instance has seen last, and when it was last asked for. 0: nobody has repaired
+   * them.
+   */
   #generation = 0;
   #generationAt = Number.NEGATIVE_INFINITY;
   /** When this instance found another generation. */
@@ -90,9 +93,9 @@ export class Follower {
   }
 
   /**
-   * Nobody can tell what an event without content changed, or whom an OwnerErased event ended once its erasure is complete.
-   * But contents are removed only when the read model has passed the OwnerErased event. So everything up to the read
-   * model's checkpoint is verified, and the tail begins again there.
+   * Nobody can tell what an event without content changed, or whom an OwnerErased event ended once its erasure is
+   * complete. But contents are removed only when the read model has passed the OwnerErased event. So everything up to
+   * the read model's checkpoint is verified, and the tail begins again there.
    */
   async #passOver(): Promise<void> {
     const checkpoint = await this.store.checkpoint();
@@ -138,8 +141,8 @@ export class Follower {
 
   /**
    * Resolves when the tail reaches where the read model stands. Rows of that checkpoint need such a tail on top.
-   * `known`: a checkpoint, or the base of the pinned tail, from before it was read. If the rows have another generation,
-   * what was read before is outdated.
+   * `known`: a checkpoint, or the base of the pinned tail, from before it was read. If the rows have another
+   * generation, what was read before is outdated.
    *
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
@@ -155,9 +158,10 @@ export class Follower {
   }
 
   /**
-   * Resolves when memory of rows may be used, and what was read of an owner may be told. Returns undefined, nearly always,
-   * when the store was asked for the generation of rows, and for the head, within the last GENERATION_LIMIT milliseconds.
-   * While callers keep asking, the store is asked ahead of time. Rejects when the store cannot be reached.
+   * Resolves when memory of rows may be used, and what was read of an owner may be told. Returns undefined, nearly
+   * always, when the store was asked for the generation of rows, and for the head, within the last GENERATION_LIMIT
+   * milliseconds. While callers keep asking, the store is asked ahead of time. Rejects when the store cannot be
+   * reached.
    */
   lookAtRows(): Promise<void> | undefined {
     const age = monotonic() - this.#generationAt;
@@ -174,7 +178,9 @@ export class Follower {
     this.#generationAt = began;
   });
 
-  /** Memory of rows ends with their generation, since a repair has changed them. A lower one is that of other rows too. */
+  /**
+   * Memory of rows ends with their generation, since a repair has changed them. A lower one is that of other rows too.
+   */
   #record(generation: number): void {
     if (generation === this.#generation) return;
     this.#generation = generation;

@@ -14,10 +14,10 @@ export interface ReadOptions {
 }
 
 /**
- * The events after a position, in order, each once: from the store where the tail does not reach back, and up to the last
- * erasure, then from the tail. Without `follow` it ends at a head that includes everything acknowledged before the first
- * batch was requested. Its only state is a position, so it never skips or repeats an event, however slow its reader is.
- * Rejects with BrokenChainError where the store has lost an event.
+ * The events after a position, in order, each once: from the store where the tail does not reach back, and up to the
+ * last erasure, then from the tail. Without `follow` it ends at a head that includes everything acknowledged before the
+ * first batch was requested. Its only state is a position, so it never skips or repeats an event, however slow its
+ * reader is. Rejects with BrokenChainError where the store has lost an event.
  */
 export async function* readLog(
   follower: Follower,

@@ -113,7 +113,10 @@ export class Tail {
     return this.#first;
   }
 
-  /** Position of the last erasure. What it removes may be gone from the store, so nothing up to here is shown from memory. */
+  /**
+   * Position of the last erasure. What it removes may be gone from the store, so nothing up to here is shown from
+   * memory.
+   */
   get erased(): number {
     return this.#erased;
   }
@@ -152,7 +155,9 @@ export class Tail {
     return entry?.id === id ? entry : undefined;
   }
 
-  /** Whether the tail has an OwnerErased event of the owner: rows do not count, since all that is left is in the tail. */
+  /**
+   * Whether the tail has an OwnerErased event of the owner: rows do not count, since all that is left is in the tail.
+   */
   hasEnded(owner: string): boolean {
     return this.#ended.has(owner);
   }
@@ -263,9 +268,9 @@ export class Tail {
   }
 
   /**
-   * Reads rows of the read model, and uses them with the tail on top, in the step that ends the read: the tail is pinned,
-   * so that it has all events after `base` until then. Reads again whenever what was read is outdated: the tail was
-   * restarted meanwhile, or the rows were repaired.
+   * Reads rows of the read model, and uses them with the tail on top, in the step that ends the read: the tail is
+   * pinned, so that it has all events after `base` until then. Reads again whenever what was read is outdated: the tail
+   * was restarted meanwhile, or the rows were repaired.
    */
   async pinned<Read, Used>(read: (base: number) => Promise<Read>, use: (read: Read) => Used): Promise<Used> {
     for (;;) {

@@ -19,9 +19,9 @@ export interface Block {
 }
 
 /**
- * Reads the log's Merkle tree: the lowest tiles and the entry bundles from the events, level 1 from the stored nodes and
- * from the events after the read model's checkpoint, the levels above from those. It keeps levels 1 and up once they
- * were asked for: 1.3 MB for ten million events. Callers may ask only for what the log has: a missing event is a
+ * Reads the log's Merkle tree: the lowest tiles and the entry bundles from the events, level 1 from the stored nodes
+ * and from the events after the read model's checkpoint, the levels above from those. It keeps levels 1 and up once
+ * they were asked for: 1.3 MB for ten million events. Callers may ask only for what the log has: a missing event is a
  * BrokenChainError. A node that is lost or wrong is a BrokenTreeError.
  */
 export class Tree implements TileReader {

@@ -145,7 +145,9 @@ class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
     this.#timer.unref();
   }
 
-  /** The result of a read of the snapshot. If it fails, closes the snapshot and rejects with the error for the reader. */
+  /**
+   * The result of a read of the snapshot. If it fails, closes the snapshot and rejects with the error for the reader.
+   */
   async reading<T>(read: Promise<T>): Promise<T> {
     try {
       return await read;

@@ -24,9 +24,9 @@ import {
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
  *
  * The merge is exact although the projector moves during the read. The tail is pinned at a checkpoint known before the
- * read, and it reaches at least `upTo` after the read. So a key with an event in between has that event in the
- * tail, and the row of any other key is the same at all times. This also holds for several consecutive reads. Of an owner
- * who was erased by an event in the tail, no row counts. When the tail is restarted meanwhile, or the rows are repaired, a
+ * read, and it reaches at least `upTo` after the read. So a key with an event in between has that event in the tail,
+ * and the row of any other key is the same at all times. This also holds for several consecutive reads. Of an owner who
+ * was erased by an event in the tail, no row counts. When the tail is restarted meanwhile, or the rows are repaired, a
  * list begins again.
  */
 export class Lists {
@@ -200,7 +200,9 @@ export class Lists {
   }
 }
 
-/** The life of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom, counts too. */
+/**
+ * The life of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom, counts too.
+ */
 function lifeOf(follower: Follower, owner: string): Life {
   let isOver = false;
   const close = follower.tail.onSeen((news) => {

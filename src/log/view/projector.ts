@@ -16,7 +16,9 @@ const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 /** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
 const LOOK = 500;
-/** Milliseconds of steps after which the lease is given back for REST: a repair waits for it, however busy the log is. */
+/**
+ * Milliseconds of steps after which the lease is given back for REST: a repair waits for it, however busy the log is.
+ */
 const TURN = 5_000;
 /** More than a repair takes to ask for the lease again. */
 const REST = 500;

@@ -8,7 +8,10 @@ import {
   Registry,
 } from 'prom-client';
 
-/** Gauges of the event loop's delay since they were last read: of two Prometheus servers, each takes them from the other. */
+/**
+ * Gauges of the event loop's delay since they were last read: of two Prometheus servers, each takes them from the
+ * other.
+ */
 const LOOP_DELAY = 'nodejs_eventloop_lag';
 
 /** The longest time between two samples of that delay, in milliseconds: each wakes an idle process. */

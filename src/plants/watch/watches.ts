@@ -70,8 +70,9 @@ export class Watch implements Subscriber {
 
   /**
    * The beginning, in pieces, few of which come in a turn of the event loop. After a position: the missed events.
-   * Otherwise, or when memory does not hold the missed events: the state and then `ready`, with `reset` first if a position
-   * was given. Read it to its end before taking any step. Rejects with PlantStoreError; the watch is then over.
+   * Otherwise, or when memory does not hold the missed events: the state and then `ready`, with `reset` first if a
+   * position was given. Read it to its end before taking any step. Rejects with PlantStoreError; the watch is then
+   * over.
    */
   async begin(after: number | undefined): Promise<AsyncIterable<readonly Step[]>> {
     try {
@@ -304,7 +305,9 @@ export class Watches {
     nextTurn(() => permit[Symbol.dispose]());
   }
 
-  /** Whether the rows that watches began on are known not to be repaired. Otherwise the channel's readers hear later. */
+  /**
+   * Whether the rows that watches began on are known not to be repaired. Otherwise the channel's readers hear later.
+   */
   mayTell(channel: Channel): boolean {
     const look = this.log.lookAtRows();
     look?.then(

@@ -91,10 +91,10 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
 }
 
 /**
- * The numbers of partitions over which a topic's keys may be distributed, the largest first. Each record rules out those
- * that would put its key into another partition. Any that remains keeps every known plant in its partition, so its
- * events stay in order. The largest of them wins: the topic had that many when the events were published, or has got
- * them since. A topic's number of partitions never decreases.
+ * The numbers of partitions over which a topic's keys may be distributed, the largest first. Each record rules out
+ * those that would put its key into another partition. Any that remains keeps every known plant in its partition, so
+ * its events stay in order. The largest of them wins: the topic had that many when the events were published, or has
+ * got them since. A topic's number of partitions never decreases.
  */
 const spreadsUpTo = (partitions: number) =>
   Array.from({ length: partitions }, (_, index) => {

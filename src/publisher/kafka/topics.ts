@@ -1,7 +1,10 @@
 import { mismatch, type Published } from '../topic.ts';
 import type { CommittedOffset, KafkaClient, OffsetRange } from './client.ts';
 
-/** The names that the publisher uses in Kafka. All begin with that of the topic of events, so one prefixed ACL covers them. */
+/**
+ * The names that the publisher uses in Kafka. All begin with that of the topic of events, so one prefixed ACL covers
+ * them.
+ */
 export const namesFor = (topic: string) => ({
   topic,
   /** An empty topic with the checkpoint's offset, which has to outlive the topic of events to reveal its loss. */

@@ -87,7 +87,9 @@ export class Admission {
     this.#placesOf(connection).add(connection, 1);
   }
 
-  /** A connection is closed: what it holds counts no more, and it waits for no turn. Until its turn, it would be kept. */
+  /**
+   * A connection is closed: what it holds counts no more, and it waits for no turn. Until its turn, it would be kept.
+   */
   closed(connection: Connection): void {
     this.#placesOf(connection).remove(connection);
     this.memory.remove(connection);
@@ -117,7 +119,9 @@ export class Admission {
     return OVERLOADED;
   }
 
-  /** A permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS after `maxWait`. `waits`: see Semaphore. */
+  /**
+   * A permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS after `maxWait`. `waits`: see Semaphore.
+   */
   permit(owner: string, protocol: Protocol, waits?: (waiting: Disposable) => void): Permit | Promise<Permit> {
     const permit = this.#permits.acquire(owner, waits);
     return permit instanceof Promise ? permit.catch((error) => this.#refuse(error, protocol)) : permit;

@@ -69,7 +69,8 @@ export class Budget {
 
   /**
    * A connection of the caller that takes most: its largest one, and for the rest of the turn of the event loop others,
-   * while both take at least half as much. Thousands may send at once, and a look at all connections takes some 0.07 ms.
+   * while both take at least half as much. Thousands may send at once, and a look at all connections takes some 0.07
+   * ms.
    */
   #nextLargest(): Connection {
     for (;;) {

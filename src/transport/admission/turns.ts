@@ -1,21 +1,25 @@
 import type { Caller, Connection } from './connection.ts';
 
 /**
- * Milliseconds for the work of one turn of the event loop, in which at least one piece begins. It is short because a probe
- * on a new connection takes several turns. It is time and not CPU: systems count the CPU of a thread in ticks of 4 ms.
+ * Milliseconds for the work of one turn of the event loop, in which at least one piece begins. It is short because a
+ * probe on a new connection takes several turns. It is time and not CPU: systems count the CPU of a thread in ticks of
+ * 4 ms.
  */
 const TURN = 1;
 /** Most steps that are planned for a turn. */
 const MOST = 128;
-/** Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for it. */
+/**
+ * Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for
+ * it.
+ */
 const MOST_WAIT = 50;
 /** Milliseconds that a caller may use before the next one has its turn. */
 const QUANTUM = 1;
 /** Most milliseconds that a caller has used beyond its turn. What it used while nobody else waited is forgotten. */
 const MAX_DEBT = 10;
 /**
- * The part of the time of all others that each favoured caller has at least. So whoever comes is heard, and health is told,
- * also beside thousands of callers that each have their turn.
+ * The part of the time of all others that each favoured caller has at least. So whoever comes is heard, and health is
+ * told, also beside thousands of callers that each have their turn.
  */
 const FAVOUR = 1 / 4;
 /** What follows from a piece of work counts until the next one begins, up to so many times the work itself. */
@@ -67,8 +71,8 @@ export class Turns {
   }
 
   /**
-   * Counts milliseconds in this turn, and for the caller that works, for what a piece of work costs where no turn sees it,
-   * such as the read after it.
+   * Counts milliseconds in this turn, and for the caller that works, for what a piece of work costs where no turn sees
+   * it, such as the read after it.
    */
   follows(milliseconds: number): void {
     this.#began -= milliseconds;
@@ -76,8 +80,8 @@ export class Turns {
   }
 
   /**
-   * Lets a connection work as soon as it is its turn: never at once. While it waits, a further call lets it work once more
-   * in the same turn of the event loop, if there is time.
+   * Lets a connection work as soon as it is its turn: never at once. While it waits, a further call lets it work once
+   * more in the same turn of the event loop, if there is time.
    */
   add(connection: Connection): void {
     if (connection.waitsAs !== undefined) {
@@ -102,8 +106,8 @@ export class Turns {
   }
 
   /**
-   * Plans a step unless there are so many. Between two steps, Node does what follows from the work of the first, so that
-   * it counts.
+   * Plans a step unless there are so many. Between two steps, Node does what follows from the work of the first, so
+   * that it counts.
    */
   #plan(enough: number): void {
     if (this.#steps >= MOST || this.#steps >= enough) return;

@@ -88,8 +88,8 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
 }
 
 /**
- * Counts what the client of a stream has not read. Gives the error of each failed write a code by which the plugin knows
- * a client that has left: for any other one it writes a stack to stderr.
+ * Counts what the client of a stream has not read. Gives the error of each failed write a code by which the plugin
+ * knows a client that has left: for any other one it writes a stack to stderr.
  */
 function followWrites(response: ServerResponse, connection: HttpConnection): void {
   const write = response.write.bind(response) as (chunk: Uint8Array, encoding: BufferEncoding, done: Done) => boolean;

@@ -70,8 +70,8 @@ const WELL_KNOWN = /^google\.protobuf\./;
 /**
  * Checks the values of a message in protobuf's JSON form, in which integers that a double cannot hold are strings. The
  * library takes all integers that BigInt and Number take: hexadecimal, spaces, a plus sign; and it refuses other values
- * in words of its own. Throws INVALID_FIELD; `path` names the message in the request. What is not of the form otherwise is
- * left to the library.
+ * in words of its own. Throws INVALID_FIELD; `path` names the message in the request. What is not of the form otherwise
+ * is left to the library.
  */
 function checkValues({ fields }: DescMessage, json: unknown, path: readonly string[] = []): void {
   const members = json as Readonly<Record<string, unknown>>;

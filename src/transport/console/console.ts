@@ -51,8 +51,8 @@ export interface ConsoleSettings {
 
 /**
  * Adds the pages `/console`, for people to inspect the service, to which `/` leads, and `/docs`, to read
- * `/openapi.json`, which it adds too, and try it out. None of them needs a token; their data does. `folder` has the built
- * pages; what is built later is served, too.
+ * `/openapi.json`, which it adds too, and try it out. None of them needs a token; their data does. `folder` has the
+ * built pages; what is built later is served, too.
  */
 export function registerConsole(app: FastifyInstance, settings: ConsoleSettings, folder: string = BUILT): void {
   const { ownerClaim, requiredScopes, publicLog } = settings;

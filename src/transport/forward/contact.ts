@@ -34,7 +34,9 @@ function der(tag: number, ...contents: Uint8Array[]): Buffer {
 /** The algorithm Ed25519 (RFC 8410). */
 const ED25519 = Buffer.from('300506032b6570', 'hex');
 const NOBODY = der(SEQUENCE);
-/** It is trusted for as long as the lease that names it, whatever the clocks of the instances say (RFC 5280, 4.1.2.5). */
+/**
+ * It is trusted for as long as the lease that names it, whatever the clocks of the instances say (RFC 5280, 4.1.2.5).
+ */
 const ALWAYS = der(
   SEQUENCE,
   der(UTC_TIME, Buffer.from('700101000000Z')),

@@ -53,8 +53,8 @@ export const optionsOf = ({ certificate, key, clientCa }: Certificates): SecureC
 
 /**
  * Why the gRPC port of the other instances, which has the same files, refuses this instance's certificate as that of a
- * client: one line that names the variable. Undefined if it does not, or if clients need none. TLS itself is asked, in a
- * handshake within this process.
+ * client: one line that names the variable. Undefined if it does not, or if clients need none. TLS itself is asked, in
+ * a handshake within this process.
  */
 export async function refusalAsClient(files: TlsFiles): Promise<string | undefined> {
   if (files.clientCa === undefined) return undefined;
@@ -109,9 +109,10 @@ export interface FollowedCertificates {
 }
 
 /**
- * Reads the files, and again whenever they have changed: the gRPC port, the writer's lease and the links to other instances
- * have the same certificate at all times. When files change one after another, it waits until nothing has changed for two
- * checks. It logs invalid files, as an error, and keeps the previous ones. Throws as `readCertificates` does.
+ * Reads the files, and again whenever they have changed: the gRPC port, the writer's lease and the links to other
+ * instances have the same certificate at all times. When files change one after another, it waits until nothing has
+ * changed for two checks. It logs invalid files, as an error, and keeps the previous ones. Throws as `readCertificates`
+ * does.
  */
 export function followCertificates(
   files: TlsFiles,

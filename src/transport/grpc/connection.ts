@@ -23,9 +23,9 @@ const LOOK = 250;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
- * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of that
- * turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands over all
- * of a piece at once, and bounds resets at a thousand.
+ * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of
+ * that turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands
+ * over all of a piece at once, and bounds resets at a thousand.
  */
 const MOST_RESET = 16;
 /**
@@ -48,9 +48,9 @@ const PIECE_HELD = 256;
 const SPARED = 16;
 
 /**
- * Most bytes that are parsed in a turn: of a connection on which a token was verified, and of any other. Few bytes can be
- * dear, as headers that refer to earlier ones are, or settings that change the windows of all calls. It is enough for a
- * client's first frames and its question about health.
+ * Most bytes that are parsed in a turn: of a connection on which a token was verified, and of any other. Few bytes can
+ * be dear, as headers that refer to earlier ones are, or settings that change the windows of all calls. It is enough
+ * for a client's first frames and its question about health.
  */
 const PIECE = 16 * 1024;
 const SMALL_PIECE = 1024;
@@ -60,8 +60,8 @@ const MOST_CALLS = 16;
 const MOST_WAITING = 64 * 1024;
 
 /**
- * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library do
- * to make it, and to end it.
+ * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library
+ * do to make it, and to end it.
  */
 const CALL = 0.03;
 
@@ -96,10 +96,10 @@ export interface WaitingCall {
 }
 
 /**
- * A connection over HTTP/2. It stands between its socket and Node's session: the session gets a piece of the bytes when it
- * is the connection's turn, and none while many calls wait. Each call begins when it is its turn again, unless it is the
- * first one of a piece and no other waits. It counts what its streams hold, also those that the library refuses, and
- * headers without an end, for which there is no stream yet.
+ * A connection over HTTP/2. It stands between its socket and Node's session: the session gets a piece of the bytes when
+ * it is the connection's turn, and none while many calls wait. Each call begins when it is its turn again, unless it is
+ * the first one of a piece and no other waits. It counts what its streams hold, also those that the library refuses,
+ * and headers without an end, for which there is no stream yet.
  */
 export class GrpcConnection extends Connection {
   readonly protocol = 'grpc';
@@ -156,7 +156,9 @@ export class GrpcConnection extends Connection {
     admission.turns.add(this);
   }
 
-  /** Lets a call begin: at once if it is the first one of the piece whose turn it is and no other waits, or at its turn. */
+  /**
+   * Lets a call begin: at once if it is the first one of the piece whose turn it is and no other waits, or at its turn.
+   */
   add(call: WaitingCall): void {
     if (call.isProbe) {
       this.#admission.begins(this, true);
@@ -360,8 +362,8 @@ export class GrpcConnection extends Connection {
 }
 
 /**
- * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next full
- * garbage collection.
+ * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next
+ * full garbage collection.
  */
 function release(this: ServerHttp2Stream): void {
   this.removeAllListeners('data').removeAllListeners('end');

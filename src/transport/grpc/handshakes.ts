@@ -9,8 +9,8 @@ const MOST = 16;
 /** Those of them whose turn to begin comes next, at most: so that those that have begun go on. */
 const MOST_NEXT = 8;
 /**
- * Milliseconds for which a handshake is read while others wait. Then it waits behind them, and what its client sends waits
- * in its socket. So hundreds that never go on delay another by a tenth of a second or so.
+ * Milliseconds for which a handshake is read while others wait. Then it waits behind them, and what its client sends
+ * waits in its socket. So hundreds that never go on delay another by a tenth of a second or so.
  */
 const SLICE = 2;
 /** Milliseconds that count in a turn for a handshake that begins: its signature is made later. */

@@ -96,8 +96,8 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
  * refused. A client that does not read the end of its answer loses its stream, soon after its deadline if it has one.
  *
  * It stands between the library's side of the call and the method, and serves both sides as one object. The library's
- * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it drops
- * the handler's side: Node holds HTTP/2 streams, and everything that they refer to, until the next full garbage
+ * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it
+ * drops the handler's side: Node holds HTTP/2 streams, and everything that they refer to, until the next full garbage
  * collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall, StreamingCall {
@@ -394,8 +394,8 @@ export const streamOf = (call: BaseCall): ServerHttp2Stream =>
   (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
 
 /**
- * Whether the deadline of a call is over: by the clock, or because grpc-js has ended the call for it. The timer of grpc-js
- * is ahead of the clock by as long as the event loop had taken when it got the call.
+ * Whether the deadline of a call is over: by the clock, or because grpc-js has ended the call for it. The timer of
+ * grpc-js is ahead of the clock by as long as the event loop had taken when it got the call.
  */
 function isPastDeadline(call: BaseCall): boolean {
   const { sentHeaders, sentTrailers } = streamOf(call);

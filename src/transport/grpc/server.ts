@@ -100,7 +100,9 @@ export function createGrpcServer(options: GrpcServerOptions) {
   options.addInternal?.(registry);
 
   return {
-    /** Listens and resolves with the address, `host:port`. Port 0 takes any free port. Rejects when it cannot listen. */
+    /**
+     * Listens and resolves with the address, `host:port`. Port 0 takes any free port. Rejects when it cannot listen.
+     */
     listen: (host: string, port: number) => listenWide(listener, host, port),
 
     /**
@@ -153,8 +155,8 @@ const uncalled = ({ methods }: DescService): Record<string, () => void> =>
  * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
  * or 33 a second before the connection is closed. For metadata, see GrpcConnections.
  *
- * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one without
- * a token costs. Its address is not banned, because behind a proxy it would be everybody's.
+ * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one
+ * without a token costs. Its address is not banned, because behind a proxy it would be everybody's.
  *
  * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
  */

@@ -13,11 +13,11 @@ interface Adapter {
 }
 
 /**
- * What a session over HTTP/2 has in place of its socket, from which Node would read up to 2 MiB at once, past everybody's
- * turn. It gets the bytes that it is handed. What it sends goes to the socket at once.
+ * What a session over HTTP/2 has in place of its socket, from which Node would read up to 2 MiB at once, past
+ * everybody's turn. It gets the bytes that it is handed. What it sends goes to the socket at once.
  *
- * Node's adapter of streams calls the methods that are here. It waits for the end of each write before the next one, so a
- * stream's own buffers, which cost as much as the rest of a small call, have nothing to do.
+ * Node's adapter of streams calls the methods that are here. It waits for the end of each write before the next one, so
+ * a stream's own buffers, which cost as much as the rest of a small call, have nothing to do.
  */
 export class Wire extends Duplex {
   readonly #socket: Socket;
@@ -39,8 +39,8 @@ export class Wire extends Duplex {
   }
 
   /**
-   * Lets a write end as soon as the system has taken it, once the session is known. Node's adapter itself waits for a turn
-   * of the event loop, with which a call of one connection takes a fifth more CPU.
+   * Lets a write end as soon as the system has taken it, once the session is known. Node's adapter itself waits for a
+   * turn of the event loop, with which a call of one connection takes a fifth more CPU.
    */
   attach({ socket }: Http2Session): void {
     const { finishWrite, _handle } = socket as unknown as Adapter;

@@ -55,8 +55,8 @@ export const connectionOf = (socket: Socket): HttpConnection =>
 
 /**
  * A connection over HTTP/1.1. It stands between its socket and Node's parser, and serves one request at a time: the
- * parser gets a piece of the bytes when it is the connection's turn, and none while a request is being answered. So what
- * a client pipelines waits in its socket.
+ * parser gets a piece of the bytes when it is the connection's turn, and none while a request is being answered. So
+ * what a client pipelines waits in its socket.
  */
 export class HttpConnection extends Connection {
   readonly protocol: Protocol = 'rest';
@@ -96,7 +96,9 @@ export class HttpConnection extends Connection {
   #isDetached = false;
   #isStopping = false;
 
-  /** Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn. */
+  /**
+   * Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn.
+   */
   constructor(socket: Socket, admission: Admission) {
     super(admission.fresh.http);
     this.#socket = socket;
@@ -315,8 +317,8 @@ export class HttpConnection extends Connection {
   }
 
   /**
-   * Whether nothing may be parsed now: the request before is being answered, or nobody reads its body yet. A body that is
-   * parsed in small chunks takes far more memory than its bytes.
+   * Whether nothing may be parsed now: the request before is being answered, or nobody reads its body yet. A body that
+   * is parsed in small chunks takes far more memory than its bytes.
    */
   #mustWait(): boolean {
     if (this.#socket.destroyed) return true;

@@ -81,9 +81,9 @@ export function refuseConnect(socket: Duplex, observer?: RequestObserver): void 
 }
 
 /**
- * A client would take the error for a part of the answer that has begun, for a second answer where the first came before
- * the request was whole, and for the answer to a complete request before it, which is awaited only where refused bytes
- * follow a body in chunks at once.
+ * A client would take the error for a part of the answer that has begun, for a second answer where the first came
+ * before the request was whole, and for the answer to a complete request before it, which is awaited only where refused
+ * bytes follow a body in chunks at once.
  */
 function refuse(socket: Socket, error: PlantStoreError, observer?: RequestObserver, isCutShort = false): void {
   const connection = connectionOf(socket);

@@ -87,8 +87,8 @@ export function createHttpServer(
 }
 
 /**
- * Serves requests when their connections let them. While the service drains, answers announce the end of their connection (RFC 9112,
- * section 9.6), so that no client sends another request on it.
+ * Serves requests when their connections let them. While the service drains, answers announce the end of their
+ * connection (RFC 9112, section 9.6), so that no client sends another request on it.
  */
 const inOrder =
   (serve: RequestListener, isDraining: () => boolean): RequestListener =>

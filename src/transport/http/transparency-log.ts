@@ -24,7 +24,9 @@ const SECONDS = 'public, max-age=5';
 /** For resources that may change when a key is rotated. */
 const HOUR = 'public, max-age=3600';
 
-/** All readers share the permits of one owner: reads of the public log are free and must not delay callers with a token. */
+/**
+ * All readers share the permits of one owner: reads of the public log are free and must not delay callers with a token.
+ */
 const NOBODY = '';
 
 const compress = promisify(gzip);

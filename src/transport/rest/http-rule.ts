@@ -109,7 +109,10 @@ export const isOptional = (field: DescField): boolean => field.presence === Feat
 export const invalidField = (path: string, mustBe: string): InvalidFieldError =>
   new InvalidFieldError(path, `must be ${mustBe}`);
 
-/** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. `form`: what to send, in words. */
+/**
+ * An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. `form`: what to send, in
+ * words.
+ */
 export function toInteger(
   type: IntegerType,
   value: bigint | undefined,

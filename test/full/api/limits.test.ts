@@ -38,8 +38,8 @@ async function shedOf(service: RunningService): Promise<Map<string, number>> {
 }
 
 /**
- * A call that is being served until it is disposed of: it follows the log. Of an owner of its own. `others`: the calls that
- * are held beside it. Waits until no more have a permit.
+ * A call that is being served until it is disposed of: it follows the log. Of an owner of its own. `others`: the calls
+ * that are held beside it. Waits until no more have a permit.
  */
 async function hold(service: RunningService, others = 0): Promise<Disposable> {
   const inFlight = () => service.metric('plantstore_requests_in_flight');

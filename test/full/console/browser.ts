@@ -56,7 +56,10 @@ export async function openConsole(
   return opened;
 }
 
-/** Opens a page of the service in a context of its own, and watches it. A token in its address must get into no request line. */
+/**
+ * Opens a page of the service in a context of its own, and watches it. A token in its address must get into no request
+ * line.
+ */
 export async function openPage(
   browser: Browser,
   address: string,

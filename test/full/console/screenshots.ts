@@ -1,4 +1,5 @@
-// npm run screenshots: takes the pictures of docs/console.md anew, from a service of its own with a little garden in it.
+// npm run screenshots: takes the pictures of docs/console.md anew, from a service of its own with a little garden in
+// it.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

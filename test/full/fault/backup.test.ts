@@ -53,7 +53,10 @@ const namesOf = async (service: Service): Promise<string[]> => {
   return JSON.parse(text).map(({ name }: { name: string }) => name);
 };
 
-/** A service that was backed up with these commands while it was written to. Returns the plants before, and the most there can be. */
+/**
+ * A service that was backed up with these commands while it was written to. Returns the plants before, and the most
+ * there can be.
+ */
 async function backedUp(commands: string): Promise<{ sure: number; most: number }> {
   const data = join(root, 'data');
   await using service = await startService({ DATA_DIR: data });

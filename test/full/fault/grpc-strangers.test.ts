@@ -207,7 +207,8 @@ test('a connection that has sent many such frames is read to their end', async (
 
 test('connections that come again and again, each with many calls at once, keep no new one of others waiting', async () => {
   const { hostname, port } = new URL(`http://${service.grpcUrl}`);
-  // What every call needs, and a field of 4,000 bytes that is kept and then sent in a byte (RFC 7541, sections 6.1, 6.2).
+  // What every call needs, and a field of 4,000 bytes that is kept and then sent in a byte (RFC 7541, sections 6.1,
+  // 6.2).
   const needed = Object.entries({ ':method': 'POST', ':scheme': 'http', ':path': HEALTH, te: 'trailers' });
   const fields = [...needed, ['content-type', 'application/grpc'] as const].flatMap((texts) => [
     Buffer.of(0),

@@ -16,8 +16,8 @@ const plants = (owner: string) =>
   );
 
 /**
- * Asks a store until it answers: its driver has dropped its connections, and on a busy machine may find the primary again
- * only after its time limit.
+ * Asks a store until it answers: its driver has dropped its connections, and on a busy machine may find the primary
+ * again only after its time limit.
  */
 const answered = <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
   vi.waitFor(ask, { timeout: 30_000, interval: 100 });

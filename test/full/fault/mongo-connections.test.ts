@@ -31,7 +31,9 @@ const CALLS: Record<string, (store: Store, log: readonly LoggedEvent[]) => Promi
 class Connections {
   /** Commands that the driver has sent. */
   sent = 0;
-  /** Counts down with each command: the one with which it gets to 0 is sent to a connection that has just been closed. */
+  /**
+   * Counts down with each command: the one with which it gets to 0 is sent to a connection that has just been closed.
+   */
   closeAt = 0;
   readonly #made = (message: unknown) => {
     const { socket } = message as { socket: Socket };

@@ -30,7 +30,10 @@ const SAMPLE = 5_000;
 const LINES = 20;
 /** Clients of each protocol on each instance; each keeps so many plants. */
 const CLIENTS = 8;
-/** More descriptors than after the warm-up that a service may have: MongoDB's pool keeps a connection for each of the most calls at once. */
+/**
+ * More descriptors than after the warm-up that a service may have: MongoDB's pool keeps a connection for each of the
+ * most calls at once.
+ */
 const SPARE_DESCRIPTORS = 2 * CLIENTS;
 const PLANTS = 50;
 const LIMIT = 20;
@@ -48,7 +51,10 @@ const plantsAt = (id: number) => {
   return Array.from({ length: id - first + 1 }, (_, index) => ({ name: `Fern ${first + index}` }));
 };
 
-/** Adds, lists and deletes plants of an owner's own over REST, one call after the other; what it adds here it lists there. */
+/**
+ * Adds, lists and deletes plants of an owner's own over REST, one call after the other; what it adds here it lists
+ * there.
+ */
 async function restLoad(
   [here, there]: readonly [Service, Service],
   token: string,

@@ -21,7 +21,9 @@ afterAll(async () => {
 });
 
 let owners = 0;
-/** What an owner's stream tells through a proxy: one plant, ready, and then a plant that is added once that has come. */
+/**
+ * What an owner's stream tells through a proxy: one plant, ready, and then a plant that is added once that has come.
+ */
 async function throughProxy(open: (token: string) => AsyncIterable<string>): Promise<string[]> {
   const token = await service.token(`owner ${owners++}`);
   const send = client(service.url, token);

@@ -58,7 +58,8 @@ test('it checks every receipt, and proves nothing else when one is changed', asy
       });
       const at = place % receipt.length;
       const changed = receipt.slice(0, at) + (receipt[at] === 'B' ? 'C' : 'B') + receipt.slice(at + 1);
-      // Some characters say nothing, such as the dash before a signature or the last bits of base64: what is proved is then the same.
+      // Some characters say nothing, such as the dash before a signature or the last bits of base64: what is proved is
+      // then the same.
       const outcome = await checkReceipt(changed, vkey).catch((refusal: Error) => refusal);
       if (outcome instanceof Error) refused++;
       else expect(outcome).toEqual(proved);

@@ -23,7 +23,10 @@ const leaderOf = (services: readonly Service[]): number =>
     return (last as { state?: string } | undefined)?.state === 'publishing';
   });
 
-/** Adds a plant by whichever service answers. An answer that got lost is asked for again: then the plant may exist already. */
+/**
+ * Adds a plant by whichever service answers. An answer that got lost is asked for again: then the plant may exist
+ * already.
+ */
 async function add(services: readonly Service[], token: string, id: number): Promise<void> {
   for (let attempt = id; ; attempt++) {
     const service = services[attempt % services.length]!;

@@ -94,7 +94,9 @@ function grpcWeb(text: string): Buffer {
   return Buffer.concat([frame, message]);
 }
 
-/** A field `plant` of a CreatePlantRequest which holds the text's bytes: unknown fields, groups and names as they come. */
+/**
+ * A field `plant` of a CreatePlantRequest which holds the text's bytes: unknown fields, groups and names as they come.
+ */
 function embedded(text: string): Buffer {
   const inner = Buffer.from(text);
   const length: number[] = [];

@@ -12,7 +12,10 @@ export interface Target {
 /** What a client keeps open, or sends again and again, to take places from others. */
 export interface Weapon {
   readonly name: string;
-  /** Begins so many requests that never come to their end. They last until they are disposed of, as far as the service lets them. */
+  /**
+   * Begins so many requests that never come to their end. They last until they are disposed of, as far as the service
+   * lets them.
+   */
   lay(target: Target, requests: number): Disposable;
 }
 

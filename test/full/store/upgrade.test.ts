@@ -93,9 +93,9 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       await former.upgrade();
       await former.expectUpgraded();
     }
-    // One for rights, the version, two for events, one for each erasure that was only noted, the drop
-    // of the notes, two indexes, the collection of the rows, the checkpoint, the tree, what is left, those of the repair,
-    // the end; and the last time none. Renewals of the repair's lease come on top.
+    // One for rights, the version, two for events, one for each erasure that was only noted, the drop of the notes, two
+    // indexes, the collection of the rows, the checkpoint, the tree, what is left, those of the repair, the end; and
+    // the last time none. Renewals of the repair's lease come on top.
     expect(points).toBeGreaterThan(20);
     await proxy.close();
   });

@@ -35,7 +35,10 @@ export function checkpoint(world: World, { process, service, disk }: Instance): 
   });
 }
 
-/** Milliseconds after which a checkpoint is cosigned, once all witnesses answer: longer than one that was away is left alone. */
+/**
+ * Milliseconds after which a checkpoint is cosigned, once all witnesses answer: longer than one that was away is left
+ * alone.
+ */
 const COSIGNED = 130_000;
 
 /** Once all witnesses answer, every instance serves a checkpoint of the whole log. */

@@ -50,7 +50,10 @@ export function judgeList(truth: Truth, query: ListQuery, { rows, next, position
   throw wrong(`lacks what was known at ${span.from}`);
 }
 
-/** Judges what was found of one plant, and returns the first position within the span at which it was so. Throws Violation. */
+/**
+ * Judges what was found of one plant, and returns the first position within the span at which it was so. Throws
+ * Violation.
+ */
 export function judgeGet(truth: Truth, owner: string, id: bigint, found: Plant | undefined, span: Span): number {
   const position = firstSo(truth, span, owner, (plants) => {
     const plant = plants.get(id);

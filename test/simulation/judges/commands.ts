@@ -63,8 +63,8 @@ export class CommandJudge {
   }
 
   /**
-   * An answer was of a position. Whoever asks after it gets nothing older, as if all calls were done one after the other
-   * (linearizability).
+   * An answer was of a position. Whoever asks after it gets nothing older, as if all calls were done one after the
+   * other (linearizability).
    */
   shown(position: number): void {
     this.known = Math.max(this.known, position);

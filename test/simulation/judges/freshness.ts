@@ -9,8 +9,8 @@ export interface Fresh {
 }
 
 /**
- * How fresh answers must be: they have everything that somebody knew of before the call. Where a server that was deposed
- * may answer (docs/mongodb.md, Reads), they have everything from before it was.
+ * How fresh answers must be: they have everything that somebody knew of before the call. Where a server that was
+ * deposed may answer (docs/mongodb.md, Reads), they have everything from before it was.
  */
 export class Freshness {
   readonly #scheduler: Scheduler;
@@ -18,7 +18,9 @@ export class Freshness {
   readonly #isStrict: boolean;
   #deposed: (Fresh & { readonly process: object; readonly until: number })[] = [];
 
-  /** `known`: position of the last event that somebody knows of. `isStrict`: a server that was deposed answers nothing. */
+  /**
+   * `known`: position of the last event that somebody knows of. `isStrict`: a server that was deposed answers nothing.
+   */
   constructor(scheduler: Scheduler, known: () => number, isStrict: boolean) {
     this.#scheduler = scheduler;
     this.#known = known;

@@ -62,8 +62,8 @@ export class ProofJudge {
   }
 
   /**
-   * A checkpoint that is served has the signatures of enough witnesses. If no two checkpoints can do without one witness in
-   * common, it extends every smaller one that was served, also after a restore. Throws Violation.
+   * A checkpoint that is served has the signatures of enough witnesses. If no two checkpoints can do without one
+   * witness in common, it extends every smaller one that was served, also after a restore. Throws Violation.
    */
   cosigned(
     { size, root, note }: SignedCheckpoint,
@@ -80,8 +80,8 @@ export class ProofJudge {
   }
 
   /**
-   * An instance gives a checkpoint, which no witness has to cosign. It extends every smaller one that was served from the
-   * same disk, also after a restore. Throws Violation.
+   * An instance gives a checkpoint, which no witness has to cosign. It extends every smaller one that was served from
+   * the same disk, also after a restore. Throws Violation.
    */
   kept(disk: object, { size, root }: SignedCheckpoint): void {
     const log = this.#logOf(size, root, true);

@@ -5,8 +5,8 @@ import { Violation } from './violation.ts';
 const UNSURE = /^unknown, because an owner is being erased/;
 
 /**
- * Judges a verdict on a store that nobody has tampered with: it is yes. `isErased`: an erasure may leave questions open.
- * Throws Violation.
+ * Judges a verdict on a store that nobody has tampered with: it is yes. `isErased`: an erasure may leave questions
+ * open. Throws Violation.
  */
 export function judgeVerdict({ answers }: Verdict, isErased: boolean): void {
   for (const { question, failure } of answers)

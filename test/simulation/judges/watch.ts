@@ -22,8 +22,8 @@ export class WatchJudge {
   }
 
   /**
-   * The reader opens a stream. `known`: what its state must include, if it begins with one. `mayBeWrong`: whether that may
-   * be of rows that were damaged.
+   * The reader opens a stream. `known`: what its state must include, if it begins with one. `mayBeWrong`: whether that
+   * may be of rows that were damaged.
    */
   opened(known: number, mayBeWrong: () => boolean): void {
     this.#from = known;

@@ -58,8 +58,8 @@ export class Server {
   readonly #isEmbedded: boolean;
 
   /**
-   * `isEmbedded`: calls are done in the step of their callers, as SQLite does them, and no majority is needed. `isStrict`:
-   * reads that must be fresh make sure that the server which answers was not deposed.
+   * `isEmbedded`: calls are done in the step of their callers, as SQLite does them, and no majority is needed.
+   * `isStrict`: reads that must be fresh make sure that the server which answers was not deposed.
    */
   constructor(
     database: Database,

@@ -8,7 +8,9 @@ import type { Scheduler } from './scheduler.ts';
 /** How often a publication goes wrong. */
 const FAULTS = 0.02;
 
-/** A topic in memory with the promises of its port: one session at a time may publish, each batch in one transaction. */
+/**
+ * A topic in memory with the promises of its port: one session at a time may publish, each batch in one transaction.
+ */
 export class FakeTopic {
   readonly messages: EventMessage[] = [];
   /** Whether publications may go wrong. */

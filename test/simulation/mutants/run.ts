@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
-// Applies each mutant to a copy of the code, or those whose texts have one of the words that are given, and tells whether
-// the simulation finds it: node test/simulation/mutants/run.ts [--histories N] [--each NAMES] [word ...]
+// Applies each mutant to a copy of the code, or those whose texts have one of the words that are given, and tells
+// whether the simulation finds it: node test/simulation/mutants/run.ts [--histories N] [--each NAMES] [word ...]
 
 /** Milliseconds after which a mutant counts as found: nothing comes to an end any more. */
 const LIMIT = 600_000;

@@ -113,7 +113,9 @@ export class Database {
     this.#states.splice(this.#states.indexOf(this.#committed) + 1);
   }
 
-  /** Puts back what was there at an earlier moment, as the restore of a backup does. Nothing is left of what came after. */
+  /**
+   * Puts back what was there at an earlier moment, as the restore of a backup does. Nothing is left of what came after.
+   */
   restore(backup: State): void {
     this.#states = [{ ...backup, version: this.latest.version + 1, since: this.clock() }];
     this.#committed = this.latest;

@@ -67,7 +67,10 @@ export const verifyWholeLog = (
     return log;
   });
 
-/** Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the service. */
+/**
+ * Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the
+ * service.
+ */
 export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is not a receipt: it is too large.');

@@ -13,7 +13,10 @@ export interface Shown {
   readonly outcome: Outcome<Proven>;
 }
 
-/** The verdict in a live region, which is there before there is one; below it what was checked and what was not, in words. */
+/**
+ * The verdict in a live region, which is there before there is one; below it what was checked and what was not, in
+ * words.
+ */
 export function OutcomeView({ busy, shown }: { readonly busy: string; readonly shown: Shown | undefined }) {
   const outcome = shown?.outcome;
   const verdict = useRef<HTMLParagraphElement>(null);

@@ -6,8 +6,8 @@ import { END_OF_TRANSACTION, WRITE_CONCERN, withCallLimit } from './client.ts';
 import { isTransient } from './errors.ts';
 
 /**
- * Attempts of a transaction that conflicts with another, with pauses of up to 2, 4, 8, ... milliseconds between them: some
- * seconds, since a slow server may take as long for the other.
+ * Attempts of a transaction that conflicts with another, with pauses of up to 2, 4, 8, ... milliseconds between them:
+ * some seconds, since a slow server may take as long for the other.
  */
 const ATTEMPTS = 12;
 /** Attempts after which the other may be that of a frozen predecessor: half a second. */

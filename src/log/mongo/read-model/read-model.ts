@@ -25,8 +25,8 @@ import { after, FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } f
 const MOST_ROWS = 1_001;
 
 /**
- * Most reads of rows at once. To decode the longest rows of one takes the event loop some 10 ms, and the replies to many
- * would come in one turn. Further reads wait, and owners take turns.
+ * Most reads of rows at once. To decode the longest rows of one takes the event loop some 10 ms, and the replies to
+ * many would come in one turn. Further reads wait, and owners take turns.
  */
 const READS = 4;
 /** Most reads of one owner that wait; no owner has as many requests. */
@@ -51,9 +51,9 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
     generation: () => primary.read(async () => Number((await checkpointNow()).generation)),
 
     /**
-     * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
-     * committer reads the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So
-     * all reads at once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
+     * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the committer reads
+     * the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So all reads at
+     * once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
      */
     async get(keys) {
       const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
@@ -86,7 +86,9 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
       return mongoSnapshot(db, checkpoint && standingOf(checkpoint), cursor.atClusterTime, reads);
     },
 
-    /** Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict. */
+    /**
+     * Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict.
+     */
     advance: (from, to, changes, nodes) =>
       transactions.run(async (session) => {
         if (await hasRows(collections, session, changes.erased)) return false;
@@ -161,8 +163,8 @@ const hashOf = (index: number, hash: unknown): Uint8Array =>
  * minSnapshotHistoryWindowInSeconds, 300 by default), with or without readers. So an open snapshot is only a timestamp:
  * any number may be open, and a failover does not end them.
  *
- * `moment`: a moment at which the read model stands there. Undefined: its checkpoint is gone. `reads` bounds the reads of
- * an owner's rows.
+ * `moment`: a moment at which the read model stands there. Undefined: its checkpoint is gone. `reads` bounds the reads
+ * of an owner's rows.
  */
 function mongoSnapshot(db: Db, standing: Standing | undefined, moment: Timestamp, reads: Semaphore): Snapshot {
   let isClosed = false;

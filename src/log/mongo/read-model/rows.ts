@@ -22,8 +22,8 @@ export const after = (key: PlantKey | undefined): Document =>
   key === undefined ? {} : { _id: { $not: { $lte: toPlantId(key) } } };
 
 /**
- * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who is
- * in each row, can be longer than the rest. Such a list takes several reads.
+ * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who
+ * is in each row, can be longer than the rest. Such a list takes several reads.
  */
 const MOST_BYTES = 384 * 1024;
 
@@ -42,8 +42,8 @@ export interface FoundRows {
 
 /**
  * Stages that select the first rows of a filter, in the order of their keys: at most `limit`. If these have more than
- * MOST_BYTES, only as many as would fit if all were as large as the largest. The server counts, so that no more is sent;
- * this costs it less than a running sum, and no second round trip.
+ * MOST_BYTES, only as many as would fit if all were as large as the largest. The server counts, so that no more is
+ * sent; this costs it less than a running sum, and no second round trip.
  */
 export const firstRowsStages = (filter: Document, limit: number): Document[] => [
   { $match: filter },
@@ -68,7 +68,9 @@ export const firstRowsStages = (filter: Document, limit: number): Document[] => 
 /** At least 1: the longest owner, name and tag have 4 KiB each. */
 const FITTING = { $toInt: { $floor: { $divide: [MOST_BYTES, '$largest'] } } };
 
-/** The rows that `firstRowsStages` found, decoded over several turns of the event loop: all take it some milliseconds. */
+/**
+ * The rows that `firstRowsStages` found, decoded over several turns of the event loop: all take it some milliseconds.
+ */
 export async function pageOf(found: FoundRows | undefined, limit: number): Promise<Page<OwnedRow>> {
   const { rows: encoded, count } = found ?? { rows: [], count: 0 };
   const rows: OwnedRow[] = [];

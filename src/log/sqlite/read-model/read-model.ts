@@ -98,7 +98,10 @@ const prepareChanges = (db: DatabaseSync) => ({
 
 type Statements = ReturnType<typeof prepareChanges>;
 
-/** Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was `from`. */
+/**
+ * Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was
+ * `from`.
+ */
 function moveCheckpoint(
   { move, repair, create, isThere, truncate }: Statements,
   from: number | undefined,

@@ -4,7 +4,9 @@ import { answersIn } from '../../../support/answers.ts';
 import type { Reply } from '../../../support/http.ts';
 import type { HttpRequest } from './requests.ts';
 
-/** A write that was acknowledged: the position of its event, and the plant that was added, or undefined for a delete. */
+/**
+ * A write that was acknowledged: the position of its event, and the plant that was added, or undefined for a delete.
+ */
 export interface Acknowledged {
   readonly position: number;
   readonly plant: { readonly name: string; readonly tag?: string } | undefined;
@@ -15,12 +17,14 @@ export interface Acknowledged {
 const CONNECT = /^\/plantstore\.v1\./;
 
 /**
- * Expects of the answers to a request what the contract promises whatever was sent: no 5xx but 503 (of Connect 501 and 504 too),
- * each failure in its form, and to a whole request exactly one answer. Returns the write that it acknowledges, if it does.
+ * Expects of the answers to a request what the contract promises whatever was sent: no 5xx but 503 (of Connect 501 and
+ * 504 too), each failure in its form, and to a whole request exactly one answer. Returns the write that it
+ * acknowledges, if it does.
  */
 export function judge({ method, target, whole }: HttpRequest, bytes: Buffer): Acknowledged | undefined {
   if (!whole) {
-    // Whether a body follows depends on what the server took for the method, so only the first answer can be read for certain.
+    // Whether a body follows depends on what the server took for the method, so only the first answer can be read for
+    // certain.
     const [first] = /^HTTP\/1\.1 \d{3} /.exec(bytes.toString('latin1')) ?? [];
     expect(first ?? 'HTTP/1.1 000 ', bytes.toString('latin1', 0, 500)).toMatch(
       /^HTTP\/1\.1 ([0-4]\d\d|503) $|^HTTP\/1\.1 50[14] $/,

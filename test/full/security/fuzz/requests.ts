@@ -47,7 +47,9 @@ function draftOf(method: string, target: string, { headers = {}, body }: Request
 
 const isShort = ({ target, body }: Draft) => target.length + (body?.length ?? 0) < LONGEST;
 
-/** The requests whose answers test/api/rest-edges.test.ts knows, and the bodies that are plants, which come more often. */
+/**
+ * The requests whose answers test/api/rest-edges.test.ts knows, and the bodies that are plants, which come more often.
+ */
 const EDGES = [...REFUSED, ...OF_NOBODY].map(({ method, path, parts }) => draftOf(method, path, parts)).filter(isShort);
 const ADDS = TAKEN.map(([body, , parts]) => draftOf('POST', '/plants', { ...parts, body }))
   .filter(({ headers }) => !headers.some((line) => /^(transfer-encoding|content-length)/.test(line)))

@@ -6,8 +6,9 @@ const HANG_LIMIT = 30_000;
 const IDLE = 150;
 
 /**
- * Sends bytes on a connection of their own and returns all that comes back until the server ends it. Unless the server is to end
- * it by itself, it is half closed after a while. Rejects when the server keeps it open all the same: it hangs.
+ * Sends bytes on a connection of their own and returns all that comes back until the server ends it. Unless the server
+ * is to end it by itself, it is half closed after a while. Rejects when the server keeps it open all the same: it
+ * hangs.
  */
 export function exchangeBytes(url: string, bytes: Buffer, { endsItself }: { endsItself: boolean }): Promise<Buffer> {
   const { hostname, port } = new URL(url);
