@@ -7,6 +7,7 @@ import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
+import { Wire } from '../../src/transport/grpc/wire.ts';
 import { HttpConnection } from '../../src/transport/http/connection.ts';
 
 /** A connection whose work the test gives, and on which it sees what the admission does with it. */
@@ -416,6 +417,19 @@ describe('over gRPC', () => {
     expect(begun).toBeLessThan(50);
     while (admission.turns.waiting > 0) await setImmediate();
     expect(begun).toBe(100);
+  });
+
+  test('a session writes nothing behind the end of its socket, nor behind its own: its adapter would fail', () => {
+    const heard: string[] = [];
+    const wireOf = (socket: Socket) =>
+      new Wire(socket).on('data', () => heard.push('data')).on('end', () => heard.push('end'));
+    const socket = new Socket();
+    const [ended, ending] = [wireOf(socket), wireOf(new Socket())] as const;
+    socket.emit('end');
+    expect(ended.destroyed).toBe(true);
+    ending.end();
+    ending.handOver(Buffer.from('late'));
+    expect(heard).toEqual([]);
   });
 
   test('calls of a connection that is closed wait for no turn', async () => {

@@ -32,10 +32,9 @@ export class Wire extends Duplex {
     // What a session does to a socket of its own.
     socket.setNoDelay();
     if (socket instanceof TLSSocket) socket.disableRenegotiation();
-    socket
-      .on('end', () => this.emit('end'))
-      .on('error', (error) => this.destroy(error))
-      .on('close', () => this.destroy());
+    // The adapter fails where a session still writes behind the end of either side, so it hears of the close alone.
+    const close = () => this.destroy();
+    socket.on('error', close).on('end', close).on('close', close);
   }
 
   /**
@@ -47,9 +46,9 @@ export class Wire extends Duplex {
     this.#endWrite ??= () => finishWrite(_handle, 0);
   }
 
-  /** The session parses these bytes before it returns. */
+  /** The session parses these bytes before it returns, unless it has ended its side: it would write behind that. */
   handOver(bytes: Buffer): void {
-    this.emit('data', bytes);
+    if (!this.writableEnded) this.emit('data', bytes);
   }
 
   /** Nothing is handed over but in turns. */
