@@ -23,9 +23,9 @@ const LOOK = 250;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
- * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of
- * that turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands
- * over all of a piece at once, and bounds resets at a thousand.
+ * Calls of a connection between two looks that its client may reset in the turn of the event loop in which they began,
+ * after others of that turn were reset: so a client whose calls expired before they were read may reset all of them,
+ * once. Node hands over all of a piece at once, and bounds resets at a thousand.
  */
 const MOST_RESET = 16;
 /**
@@ -128,7 +128,7 @@ export class GrpcConnection extends Connection {
   #incomplete = 0;
   /** Bytes of answers that the client had read neither at the last look nor at the one before. */
   #unread = 0;
-  /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
+  /** The turns in which streams began, whether one of this turn was reset, and the resets since the last look. */
   #turn = 0;
   #isTurn = false;
   #hasReset = false;
@@ -286,6 +286,7 @@ export class GrpcConnection extends Connection {
   /** Counts what has arrived since the last look, and what was not read since. */
   look(): void {
     this.#small = 0;
+    this.#reset = 0;
     let incomplete = 0;
     this.#unread = 0;
     for (const [stream, open] of this.#streams) {
@@ -318,7 +319,6 @@ export class GrpcConnection extends Connection {
   #beginTurn(): void {
     this.#isTurn = true;
     this.#hasReset = false;
-    this.#reset = 0;
     setImmediate(() => {
       this.#isTurn = false;
       this.#turn++;
