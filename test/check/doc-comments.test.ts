@@ -36,7 +36,9 @@ const WIDTH = 120;
 const isComment = (line: string): boolean => /^\s*(\/?\*|\/\/)/.test(line);
 
 test('no line of a comment is longer than one of code', () => {
-  const long = readSources([...ALL_FOLDERS, 'client']).flatMap(({ path, text }) =>
+  // What is built from them is indented more.
+  const written = readSources([...ALL_FOLDERS, 'client']).filter(({ path }) => !path.startsWith('client/dist/'));
+  const long = written.flatMap(({ path, text }) =>
     text
       .split('\n')
       .filter((line) => isComment(line) && line.length > WIDTH)
