@@ -7,7 +7,7 @@ import type { Admission } from '../admission/admission.ts';
 import { type Caller, Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
-import { Wire } from './wire.ts';
+import { handleOf } from './sockets.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
@@ -20,12 +20,21 @@ const FIELD_HELD = 256;
 const MAX_UNFINISHED = 128 * 1024;
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
+/**
+ * Milliseconds between two looks at what is read that is no call, such as frames that open windows. Node parses it at
+ * once, and tells nobody.
+ */
+const PACE = 10;
+/** Most bytes of that between two looks, of all connections, before those that sent most of it have to wait. */
+const MOST_UNPACED = 256 * 1024;
+/** Most bytes of that which a connection that had to wait may send in one read and need not wait again. */
+const MOST_AT_ONCE = 16 * 1024;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
- * Calls of a connection between two looks that its client may reset in the turn of the event loop in which they began,
- * after others of that turn were reset: so a client whose calls expired before they were read may reset all of them,
- * once. Node hands over all of a piece at once, and bounds resets at a thousand.
+ * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of
+ * that turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands
+ * over all of a read at once, and bounds resets at a thousand.
  */
 const MOST_RESET = 16;
 /**
@@ -48,16 +57,15 @@ const PIECE_HELD = 256;
 const SPARED = 16;
 
 /**
- * Most bytes that are parsed in a turn: of a connection on which a token was verified, and of any other. Few bytes can
- * be dear, as headers that refer to earlier ones are, or settings that change the windows of all calls. It is enough
- * for a client's first frames and its question about health.
+ * Calls that wait for their turn on a connection, beyond which no more is read from it until there are fewer: what Node
+ * and the library do for a call before its turn, and for one that ends before, is then at the pace of the turns too.
  */
-const PIECE = 16 * 1024;
-const SMALL_PIECE = 1024;
-/** Calls that wait for their turn on a connection, beyond which no more is parsed of it. */
-const MOST_CALLS = 16;
-/** Bytes that wait to be parsed beyond which no more are read. Node reads up to 64 KiB at once. */
-const MOST_WAITING = 64 * 1024;
+const MOST_WAITING = 16;
+/**
+ * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes
+ * at once. So no turn of the event loop has many such reads.
+ */
+const READ = 1;
 
 /**
  * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library
@@ -67,11 +75,11 @@ const CALL = 0.03;
 
 const CONNECTION = Symbol('connection');
 
-/** The connection of a stream, which Node's adapter of its wire names. Undefined once its session is destroyed. */
+/** The connection of a stream. Undefined once its session is destroyed. */
 export const connectionOf = ({ session }: ServerHttp2Stream): GrpcConnection | undefined =>
   session === undefined || session.destroyed
     ? undefined
-    : (session.socket as { stream?: { [CONNECTION]?: GrpcConnection } }).stream?.[CONNECTION];
+    : (session.socket as { [CONNECTION]?: GrpcConnection })[CONNECTION];
 
 /** A stream that is open: what its metadata takes, and the turn in which it began. */
 interface OpenStream {
@@ -96,39 +104,38 @@ export interface WaitingCall {
 }
 
 /**
- * A connection over HTTP/2. It stands between its socket and Node's session: the session gets a piece of the bytes when
- * it is the connection's turn, and none while many calls wait. Each call begins when it is its turn again, unless it is
- * the first one of a piece and no other waits. It counts what its streams hold, also those that the library refuses,
- * and headers without an end, for which there is no stream yet.
+ * A connection over HTTP/2. The library gets it when it is its turn, and each of its calls begins when it is its turn
+ * again. It counts what its streams hold, also those that the library refuses, and headers without an end, for which
+ * there is no stream yet.
  */
 export class GrpcConnection extends Connection {
   readonly protocol = 'grpc';
   readonly #socket: Socket;
   readonly #admission: Admission;
-  /** Gives its wire to the library. Undefined once it has it. */
-  #serve: ((wire: Wire) => void) | undefined;
-  readonly #wire: Wire;
+  /** Gives the socket to the library. Undefined once it has it. */
+  #serve: (() => void) | undefined;
+  readonly #onLarge: (connection: GrpcConnection) => void;
   readonly #calls: WaitingCall[] = [];
-  /** Bytes that are not parsed yet. */
-  #bytes: Buffer | undefined;
-  #isPaused = false;
-  /** The piece that was parsed last: its length, whether it was late, and whether it has begun no call yet. */
-  #piece = 0;
-  #isLate = false;
-  #mayBegin = false;
-  /** Bytes that were parsed since it was opened, or asked for health. */
-  #uncalled = 0;
+  /** Whether nothing is read until its turn, and its calls have begun. */
+  #isStopped = false;
+  /** Whether its turn to read has to come later, since it sent much. */
+  #isPaced = false;
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
   /** What the metadata and rows of its streams take. */
   #streamHeld = 0;
-  /** Bytes that were parsed and not ended in the headers of a stream, at most. */
+  /** Bytes that had been read at the last look and not ended in the headers of a stream. */
   #unfinished = 0;
+  /** Bytes that had been read when the last stream began, and before the read in which it did. */
+  #begun = 0;
+  #before = 0;
+  /** Bytes that had been read at the last `readSince`, and those of calls since. */
+  #known = 0;
   /** What incomplete requests took at the last look, at most. */
   #incomplete = 0;
   /** Bytes of answers that the client had read neither at the last look nor at the one before. */
   #unread = 0;
-  /** The turns in which streams began, whether one of this turn was reset, and the resets since the last look. */
+  /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
   #turn = 0;
   #isTurn = false;
   #hasReset = false;
@@ -141,14 +148,17 @@ export class GrpcConnection extends Connection {
   #small = 0;
   #kept = 0;
 
-  /** Takes a socket that was just accepted, and paused. `serve` gives its wire to the library, when it is its turn. */
-  constructor(socket: Socket, admission: Admission, serve: (wire: Wire) => void) {
+  /**
+   * Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. `onLarge`
+   * is called when it has sent much in one read.
+   */
+  constructor(socket: Socket, admission: Admission, serve: () => void, onLarge: (connection: GrpcConnection) => void) {
     super(admission.fresh.grpc);
+    this.#onLarge = onLarge;
     this.#socket = socket;
     this.#admission = admission;
     this.#serve = serve;
-    this.#wire = new Wire(socket);
-    (this.#wire as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
+    (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     socket.once('close', () => this.#close());
     this.#tls = socket instanceof TLSSocket ? HANDSHAKE_HELD : 0;
     admission.opened(this);
@@ -156,28 +166,47 @@ export class GrpcConnection extends Connection {
     admission.turns.add(this);
   }
 
-  /**
-   * Lets a call begin: at once if it is the first one of the piece whose turn it is and no other waits, or at its turn.
-   */
+  /** Lets a call begin when it is its turn. */
   add(call: WaitingCall): void {
-    if (call.isProbe) {
-      this.#admission.begins(this, true);
-      this.#uncalled = 0;
-    }
-    if (this.#mayBegin) {
-      this.#mayBegin = false;
-      this.#begin(call, this.#isLate);
-      return;
-    }
+    if (call.isProbe) this.#admission.begins(this, true);
     call.since = this.#admission.turns.clock;
     this.#calls.push(call);
     this.#admission.turns.add(this);
+    if (this.#calls.length >= MOST_WAITING) this.#stop();
   }
 
-  #begin(call: WaitingCall, isLate: boolean): void {
-    if (!call.isProbe) this.#admission.begins(this);
-    this.#admission.turns.follows(CALL);
-    call.begin(!call.isProbe && isLate);
+  /** Lets nothing more be read until `resume`, and then at its turn. */
+  pace(): void {
+    this.#isPaced = true;
+    this.#stop();
+  }
+
+  /** Lets it read once, at its turn. */
+  resume(): void {
+    this.#isPaced = false;
+    if (this.#isStopped) this.#admission.turns.add(this);
+  }
+
+  /** Bytes of no call that were read since this was last asked. */
+  readSince(): number {
+    const { bytesRead } = this.#socket;
+    const read = Math.max(bytesRead - this.#known, 0);
+    this.#known = bytesRead;
+    return read;
+  }
+
+  #stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    handleOf(this.#socket)?.readStop();
+  }
+
+  /** Node reads once in the next turn of the event loop. Nothing more is read, unless that was little. */
+  #readOnce(): void {
+    this.#admission.turns.follows(READ);
+    setImmediate(() => {
+      if (this.readSince() > MOST_AT_ONCE) this.#onLarge(this);
+    });
   }
 
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
@@ -194,51 +223,31 @@ export class GrpcConnection extends Connection {
     this.#count();
   }
 
-  override work(isLate: boolean): boolean {
-    if (this.#socket.destroyed) return false;
-    if (this.#serve !== undefined) this.#open(this.#serve);
-    else if (this.#bytes !== undefined && this.#calls.length < MOST_CALLS) this.#parsePiece(this.#bytes, isLate);
-    else this.#beginNext();
-    return this.#calls.length > 0 || this.#bytes !== undefined;
-  }
-
-  #open(serve: (wire: Wire) => void): void {
-    this.#serve = undefined;
-    serve(this.#wire);
-    this.#socket.on('data', (bytes) => this.#receive(bytes)).resume();
-  }
-
-  #receive(bytes: Buffer): void {
-    this.#bytes = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
-    if (this.#bytes.length >= MOST_WAITING) {
-      this.#isPaused = true;
-      this.#socket.pause();
+  override work(): boolean {
+    const serve = this.#serve;
+    if (serve !== undefined) {
+      this.#serve = undefined;
+      if (this.#socket.destroyed) return false;
+      serve();
+      this.#socket.read(0);
+      this.#readOnce();
+      return false;
     }
-    // So that no client is the one that holds most because it has gone on.
-    if (this.#bytes.length > SMALL_PIECE) this.#count();
-    this.#admission.turns.add(this);
-  }
-
-  #beginNext(): void {
     const call = this.#calls.shift();
+    if (call === undefined) {
+      if (!this.#isStopped || this.#isPaced) return false;
+      this.#isStopped = false;
+      // Who sends much without a call is no new client.
+      this.#admission.begins(this);
+      handleOf(this.#socket)?.readStart();
+      this.#readOnce();
+      return false;
+    }
+    if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
-    if (call !== undefined) this.#begin(call, turns.clock - call.since > maxWait);
-  }
-
-  #parsePiece(bytes: Buffer, isLate: boolean): void {
-    const piece = bytes.subarray(0, this.caller.owner === '' ? SMALL_PIECE : PIECE);
-    this.#bytes = piece.length === bytes.length ? undefined : bytes.subarray(piece.length);
-    this.#piece = piece.length;
-    this.#isLate = isLate;
-    this.#mayBegin = this.#calls.length === 0;
-    this.#unfinished += piece.length;
-    this.#uncalled += piece.length;
-    // Who sends more is no new client, and asks for more than health.
-    if (this.#uncalled > SMALL_PIECE) this.#admission.begins(this);
-    this.#wire.handOver(piece);
-    if (this.#bytes !== undefined || !this.#isPaused) return;
-    this.#isPaused = false;
-    this.#socket.resume();
+    turns.follows(CALL);
+    call.begin(!call.isProbe && turns.clock - call.since > maxWait);
+    return this.#calls.length > 0 || (this.#isStopped && !this.#isPaced);
   }
 
   override end(): void {
@@ -251,16 +260,16 @@ export class GrpcConnection extends Connection {
 
   /** A stream begins, whose metadata takes so much memory. */
   opened(session: Http2Session, stream: ServerHttp2Stream, held: number): void {
-    if (this.#session === undefined) {
-      session.prependListener('stream', keepAuthorizations);
-      this.#wire.attach(session);
-    }
+    if (this.#session === undefined) session.prependListener('stream', keepAuthorizations);
     this.#session = session;
     if (!this.#isTurn) this.#beginTurn();
-    this.#unfinished = this.#piece;
+    const { bytesRead } = this.#socket;
+    if (bytesRead !== this.#begun) this.#before = this.#begun;
+    this.#begun = bytesRead;
     this.#streams.set(stream, { held, turn: this.#turn, isAfterReset: this.#hasReset, unread: 0, rows: 0 });
     this.#countPieces(stream);
     this.#streamHeld += held;
+    this.#known += held;
     this.#count();
   }
 
@@ -286,7 +295,7 @@ export class GrpcConnection extends Connection {
   /** Counts what has arrived since the last look, and what was not read since. */
   look(): void {
     this.#small = 0;
-    this.#reset = 0;
+    this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     this.#unread = 0;
     for (const [stream, open] of this.#streams) {
@@ -303,7 +312,6 @@ export class GrpcConnection extends Connection {
   /** Its calls would wait for turns in which nothing is left to do. */
   #close(): void {
     this.#calls.length = 0;
-    this.#bytes = undefined;
     this.#admission.closed(this);
     if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
   }
@@ -319,6 +327,7 @@ export class GrpcConnection extends Connection {
   #beginTurn(): void {
     this.#isTurn = true;
     this.#hasReset = false;
+    this.#reset = 0;
     setImmediate(() => {
       this.#isTurn = false;
       this.#turn++;
@@ -336,6 +345,7 @@ export class GrpcConnection extends Connection {
     const push = stream.push;
     let pieces = 0;
     stream.push = (piece: Buffer | null) => {
+      this.#known += piece?.length ?? 0;
       if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#countSmall();
       return push.call(stream, piece);
     };
@@ -355,9 +365,7 @@ export class GrpcConnection extends Connection {
   #count(): void {
     const streams = this.#streams.size * STREAM + this.#streamHeld;
     const tls = this.#sparedTo === undefined ? this.#tls : 0;
-    // All that was read at once stays as long as any of it.
-    const bytes = Math.min(this.#unfinished, MAX_UNFINISHED) + (this.#bytes?.buffer.byteLength ?? 0);
-    this.#admission.memory.set(this, tls + bytes + streams + this.#incomplete + this.#unread);
+    this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete + this.#unread);
   }
 }
 
@@ -407,9 +415,11 @@ interface Begun {
 export class GrpcConnections {
   readonly #admission: Admission;
   readonly #open = new Set<GrpcConnection>();
+  /** Those that sent much and wait. One of them reads on after each look. */
+  readonly #paced = new Set<GrpcConnection>();
   readonly #methods: ReadonlySet<string>;
   readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
@@ -419,14 +429,18 @@ export class GrpcConnections {
     this.#methods = methods;
     subscribe('http2.server.stream.created', this.#begun);
     subscribe('http2.server.stream.close', this.#closed);
-    this.#timer = setInterval(() => this.#look(), LOOK).unref();
+    this.#timers = [setInterval(() => this.#look(), LOOK), setInterval(() => this.#pace(), PACE)];
+    for (const timer of this.#timers) timer.unref();
   }
 
   /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
-  add(socket: Socket, serve: (wire: Wire) => void): void {
-    const connection = new GrpcConnection(socket, this.#admission, serve);
+  add(socket: Socket, serve: () => void): void {
+    const connection = new GrpcConnection(socket, this.#admission, serve, (large) => this.#hold(large));
     this.#open.add(connection);
-    socket.once('close', () => this.#open.delete(connection));
+    socket.once('close', () => {
+      this.#open.delete(connection);
+      this.#paced.delete(connection);
+    });
   }
 
   /** Why no method gets the call of a stream, if none does. */
@@ -436,7 +450,7 @@ export class GrpcConnections {
 
   /** Looks no more. */
   close(): void {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     unsubscribe('http2.server.stream.created', this.#begun);
     unsubscribe('http2.server.stream.close', this.#closed);
   }
@@ -484,6 +498,34 @@ export class GrpcConnections {
 
   #look(): void {
     for (const connection of this.#open) connection.look();
+  }
+
+  #pace(): void {
+    this.#resumeOne();
+    let all = 0;
+    const large: GrpcConnection[] = [];
+    for (const connection of this.#open) {
+      const read = connection.readSince();
+      all += read;
+      if (read > MOST_UNPACED / this.#open.size) large.push(connection);
+    }
+    if (all > MOST_UNPACED) for (const connection of large) this.#hold(connection);
+  }
+
+  /** The caller with the fewest such connections comes first. */
+  #resumeOne(): void {
+    const [[next] = []] = [...Map.groupBy(this.#paced, ({ caller }) => caller).values()].toSorted(
+      (one, other) => one.length - other.length,
+    );
+    if (next === undefined) return;
+    this.#paced.delete(next);
+    next.resume();
+  }
+
+  #hold(connection: GrpcConnection): void {
+    if (!this.#open.has(connection)) return;
+    connection.pace();
+    this.#paced.add(connection);
   }
 }
 

@@ -86,8 +86,8 @@ export function createGrpcServer(options: GrpcServerOptions) {
   };
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const { server: listener, endHandshakes } = createListener(options, limits.requestTimeout, (socket) =>
-    connections.add(socket, (wire) => {
-      if (listener.listening) injector.injectConnection(wire);
+    connections.add(socket, () => {
+      if (listener.listening) injector.injectConnection(socket);
       else socket.destroy();
     }),
   );
@@ -156,7 +156,8 @@ const uncalled = ({ methods }: DescService): Record<string, () => void> =>
  * or 33 a second before the connection is closed. For metadata, see GrpcConnections.
  *
  * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one
- * without a token costs. Its address is not banned, because behind a proxy it would be everybody's.
+ * without a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on
+ * resets does not help: Node has already made the calls of all 64 KiB that it reads at once.
  *
  * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
  */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
-/** What reads a socket: a private member of Node, whose TLS cannot be paused otherwise. */
-const handleOf = (socket: Socket) => (socket as unknown as { readonly _handle: Handle | null })._handle;
+/** What reads a socket: a private member of Node, whose TLS and sessions over HTTP/2 cannot be paused otherwise. */
+export const handleOf = (socket: Socket) => (socket as unknown as { readonly _handle: Handle | null })._handle;
 
 interface Handle {
   reading: boolean;
