@@ -28,7 +28,10 @@ export async function recover(client: KafkaClient, names: Names): Promise<Recove
   return { checkpoint, notice: ranges.length === ends.length ? undefined : grown(ranges.length, ends.length) };
 }
 
-/** Rejects unless the topic ends with the last events of the checkpoint. */
+/**
+ * Rejects unless each partition ends with the record that the checkpoint names, or retention has removed that. The last
+ * event of the checkpoint may have none: erased events have no message.
+ */
 async function compare(
   client: KafkaClient,
   names: Names,
@@ -40,18 +43,16 @@ async function compare(
     `the topic ${names.topic} has lost published events, up to position ${position}: it was deleted, or restored from a backup`,
   );
   if (!reaches(ranges, checkpoint)) throw lost;
-  let last = 0;
+  const missing = new Set([...ends.keys()].filter((partition) => ends[partition]! >= ranges[partition]!.low));
   for await (const [partition, record] of records(client, names, ends)) {
     const found = positionOf(record, names);
-    if (record.offset !== ends[partition])
+    if (record.offset !== ends[partition] || found > position)
       throw mismatch(
         `the topic ${names.topic} has position ${found}, but the checkpoint is at ${position}: the checkpoint was reset, or another program publishes`,
       );
-    last = Math.max(last, found);
+    missing.delete(partition);
   }
-  // If retention has removed the last event of a partition, that may have been the last of all.
-  const removed = ends.some((end, partition) => end >= 0 && ranges[partition]!.low > end);
-  if (last !== position && !removed) throw lost;
+  if (missing.size > 0) throw lost;
 }
 
 /**

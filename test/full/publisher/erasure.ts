@@ -48,4 +48,22 @@ export function erasure(bench: KafkaBench): void {
       expect(new Set(records.map(({ key }) => key))).toEqual(new Set(['alice', 'bob/1']));
       expect(await answerOf(directory, settings)).toBeUndefined();
     }));
+
+  test('a topic whose last events have no message is taken up again', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.publisher.close();
+      await instance.append(added('bob', 1n), added('alice', 1n));
+      const log = await openLog(openSqlite(directory), { onFault: () => {} });
+      for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }));
+      await log.close();
+      await using first = await Instance.start(directory, settings);
+      await first.caughtUp();
+      await first[Symbol.asyncDispose]();
+      await using next = await Instance.start(directory, settings);
+      await next.append(added('bob', 2n));
+      await next.caughtUp();
+      expect(next.changes.map(({ detail }) => detail)).toEqual([undefined]);
+      const records = await readTopic(bench.kafka, settings.topic);
+      expect(records.map(({ key }) => key)).toEqual(['bob/1', 'bob/2']);
+    }));
 }
