@@ -124,22 +124,6 @@ function countZeros(digits: string, from: number, step: 1 | -1): number {
   return Math.abs(at - from);
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const PLUS = 0x2b;
-const POINT = 0x2e;
-const CAPITAL_E = 0x45;
-const SMALL_E = 0x65;
-const ZERO = 0x30;
-const NINE = 0x39;
-const OPENING_BRACKET = 0x5b;
-const CLOSING_BRACKET = 0x5d;
-const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;
-
 /** Every integer of at most this many characters is exact as a double. */
 const EXACT_LENGTH = 15;
 
@@ -157,33 +141,28 @@ function scan(text: string, most: number) {
   let values = 1;
   let members = 0;
   let depth = 0;
-  let nameStart = 0;
-  let nameEnd = 0;
+  let string = '';
   for (let at = 0; at < text.length && values <= most; at++) {
-    const character = text.charCodeAt(at);
-    if (character === QUOTE) {
+    const character = text[at]!;
+    if (character === '"') {
       const end = closingQuote(text, at);
-      if (depth === 1) {
-        nameStart = at;
-        nameEnd = end + 1;
-      }
+      if (depth === 1) string = text.slice(at, end + 1);
       at = end;
-    } else if (character === COLON) members++;
-    else if (character === COMMA) values++;
-    else if (character === OPENING_BRACE || character === OPENING_BRACKET) {
+    } else if (character === ':') members++;
+    else if (character === ',') values++;
+    else if (character === '{' || character === '[') {
       values++;
       depth++;
-    } else if (character === CLOSING_BRACE || character === CLOSING_BRACKET) depth--;
-    else if (isDigit(character) || character === MINUS) {
+    } else if (character === '}' || character === ']') depth--;
+    else if (character === '-' || isDigit(character)) {
       const start = at;
       let isPlain = true;
-      for (let next = text.charCodeAt(at + 1); isInNumber(next); next = text.charCodeAt(at + 1)) {
+      for (let next = text[at + 1]; isInNumber(next); next = text[at + 1]) {
         if (!isDigit(next)) isPlain = false;
         at++;
       }
       if (isPlain && at - start < EXACT_LENGTH) continue;
-      const name = depth === 1 ? text.slice(nameStart, nameEnd) : undefined;
-      doubtful.push({ source: text.slice(start, at + 1), start, name });
+      doubtful.push({ source: text.slice(start, at + 1), start, name: depth === 1 ? string : undefined });
     }
   }
   return values > most ? undefined : { members, doubtful };
@@ -191,18 +170,20 @@ function scan(text: string, most: number) {
 
 /** Offset of the closing quote of the string that begins at `opening`; the text's length if there is none. */
 function closingQuote(text: string, opening: number): number {
-  let at = opening + 1;
-  for (let character = text.charCodeAt(at); character !== QUOTE && at < text.length; character = text.charCodeAt(at))
-    at += character === BACKSLASH ? 2 : 1;
-  return at;
+  let end = opening;
+  do end = text.indexOf('"', end + 1);
+  while (end >= 0 && isEscaped(text, end));
+  return end < 0 ? text.length : end;
 }
 
-const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;
+/** Whether an odd number of backslashes is before a character. */
+function isEscaped(text: string, at: number): boolean {
+  let start = at;
+  while (text[start - 1] === '\\') start--;
+  return (at - start) % 2 === 1;
+}
 
-const isInNumber = (character: number): boolean =>
-  isDigit(character) ||
-  character === POINT ||
-  character === MINUS ||
-  character === PLUS ||
-  character === SMALL_E ||
-  character === CAPITAL_E;
+const isDigit = (character: string): boolean => character >= '0' && character <= '9';
+
+const isInNumber = (character: string | undefined): character is string =>
+  character !== undefined && (isDigit(character) || '.-+eE'.includes(character));
