@@ -151,7 +151,7 @@ function servicesOf(
       methods: implementAudit({
         ...{ log, store, scopes, key, onVerdict },
         checkpoints: signed,
-        checks: () => topicChecks(config),
+        checks: () => topicChecks(config, store),
       }),
     },
     { desc: ErasureService, methods: implementErasure(log, scopes) },

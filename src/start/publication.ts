@@ -1,6 +1,7 @@
 import type { Check } from '../audit/checks/check.ts';
 import type { Config } from '../config.ts';
 import { counted } from '../domain/counted.ts';
+import type { Store } from '../log/store.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
@@ -48,8 +49,8 @@ function lagOf({ state, published, lagEvents, lagSeconds }: PublisherStatus): st
 }
 
 /** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */
-export async function topicChecks({ kafka }: Config): Promise<Check[]> {
+export async function topicChecks({ kafka }: Config, store: Store): Promise<Check[]> {
   if (kafka === undefined) return [];
   const { askTopic } = await import('../publisher/kafka/topic-check.ts');
-  return [await askTopic(kafka)];
+  return [await askTopic(kafka, store)];
 }

@@ -57,7 +57,7 @@ Examples:
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
   const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
   const progress = new Progress();
-  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(storeConfig()) })) {
+  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(storeConfig(), store) })) {
     if ('answers' in step) return step;
     progress.show(step.position, step.end);
   }

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isIntact } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
+import type { Store, Unfinished } from '../../log/store.ts';
+import { asErased } from '../../log/whole-range.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
@@ -21,8 +24,8 @@ export interface TopicFailure {
  * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now,
  * so read the log after this resolves. If Kafka is unreachable, that is the failure of this question alone.
  */
-export async function askTopic(options: KafkaOptions) {
-  const opening = openCheck(options);
+export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfinished'>) {
+  const opening = openCheck(options, store);
   const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
     try {
       return await ask(await opening);
@@ -46,12 +49,16 @@ export async function askTopic(options: KafkaOptions) {
  *
  * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
  * every event published by then. So a record that matches no event of the pass is foreign.
+ *
+ * `unfinished`: erasures as of a moment after that end. A publisher that began while one was under way has left out
+ * what it erases, although the log may still have it.
  */
 function topicCheck(
   client: KafkaClient,
   reader: TopicReader,
   checkpoint: PublisherCheckpoint,
   ranges: readonly OffsetRange[],
+  unfinished: readonly Unfinished[],
 ) {
   const partitionOf = partitioner(checkpoint.ends.length);
   /** Partitions with a matched record. */
@@ -60,7 +67,7 @@ function topicCheck(
 
   async function compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
     const { position } = event;
-    const expected = eventMessage(event);
+    const expected = eventMessage(asErased(event, unfinished));
     if (expected === undefined || event.type === 'OwnerErased') return passOver(position);
     const partition = partitionOf(expected.key);
     const record = await reader.peek(partition);
@@ -124,7 +131,7 @@ function topicCheck(
 
 type TopicCheck = ReturnType<typeof topicCheck>;
 
-async function openCheck(options: KafkaOptions): Promise<TopicCheck> {
+async function openCheck(options: KafkaOptions, store: Pick<Store, 'unfinished'>): Promise<TopicCheck> {
   const names = namesFor(options.topic);
   const client = new KafkaClient(options);
   try {
@@ -134,7 +141,8 @@ async function openCheck(options: KafkaOptions): Promise<TopicCheck> {
     const [checkpoint, ranges] = await settled(client, names);
     const start = ranges.map(() => 0);
     const reader = await TopicReader.open(client, names.topic, names.group, start);
-    return topicCheck(client, reader, checkpoint, ranges);
+    const unfinished = (await store.unfinished()).filter(isIntact);
+    return topicCheck(client, reader, checkpoint, ranges, unfinished);
   } catch (error) {
     client.close();
     throw error;

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { added } from '../../support/events.ts';
@@ -65,5 +67,19 @@ export function erasure(bench: KafkaBench): void {
       expect(next.changes.map(({ detail }) => detail)).toEqual([undefined]);
       const records = await readTopic(bench.kafka, settings.topic);
       expect(records.map(({ key }) => key)).toEqual(['bob/1', 'bob/2']);
+    }));
+
+  test('the topic’s audit misses nothing of an owner whose erasure had begun before it was published', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.publisher.close();
+      const [, before] = await instance.append(added('alice', 1n), added('bob', 1n));
+      const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: false };
+      const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+      const store = openSqlite(directory);
+      await store.append([{ ...seal(headAt(before!), event, randomUUID(), before!.time), erases }]);
+      await store.close();
+      await using next = await Instance.start(directory, settings);
+      await next.caughtUp();
+      expect(await answerOf(directory, settings)).toBeUndefined();
     }));
 }

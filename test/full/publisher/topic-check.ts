@@ -24,7 +24,7 @@ type Partitions = [EventMessage[], EventMessage[], EventMessage[]];
 export async function answerOf(directory: string, settings: KafkaOptions): Promise<Answer['failure']> {
   const store = openSqlite(directory, { readOnly: true });
   try {
-    for await (const step of verifyLog(store, { checks: async () => [await askTopic(settings)] }))
+    for await (const step of verifyLog(store, { checks: async () => [await askTopic(settings, store)] }))
       if ('answers' in step) return step.answers.find(({ question }) => question === 'topic')!.failure;
     throw new Error('no verdict');
   } finally {
