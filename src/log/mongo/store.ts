@@ -4,7 +4,7 @@ import { LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
-import { CODE, explain, hasCode } from './connection/errors.ts';
+import { CODE, hasCode } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
@@ -22,7 +22,7 @@ function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Pr
   const collections = collectionsOf(db);
   const transactions = new Transactions(client, db, clock);
   let isClosed = false;
-  return explained({
+  return {
     name: `MongoDB ${client.options.hosts.join()}/${db.databaseName}`,
     advanceLimit: 2_000,
     logId: () => logIdIn(collections, clock),
@@ -38,35 +38,7 @@ function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Pr
       await transactions.close();
       await withCallLimit(client.close());
     },
-  });
-}
-
-/** The same methods, whose errors are in words for operators: the driver's may name owners. See explain. */
-function explained(store: Store): Store {
-  const methods = Object.entries(store).map(([name, member]) => [
-    name,
-    typeof member === 'function' ? (...args: unknown[]) => inWords(member(...args)) : member,
-  ]);
-  return Object.fromEntries(methods);
-}
-
-function inWords(result: unknown): unknown {
-  if (result instanceof Promise)
-    return result.catch((error) => {
-      throw explain(error);
-    });
-  return isIterable(result) ? eachInWords(result) : result;
-}
-
-const isIterable = (result: unknown): result is AsyncIterable<unknown> =>
-  typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
-
-async function* eachInWords(results: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  try {
-    yield* results;
-  } catch (error) {
-    throw explain(error);
-  }
+  };
 }
 
 async function logIdIn({ meta }: Collections, clock: CausalClock): Promise<string> {
@@ -90,7 +62,8 @@ const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
 async function faultIn(db: Db, clock: CausalClock): Promise<string | undefined> {
   // An auditor's user may not read `leases`, and so does not see whether they are there.
   const { leases: _, ...collections } = collectionsOf(db);
-  const there = await db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray();
+  const listed = db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray();
+  const there = await withCallLimit(listed);
   const gone = Object.keys(collections).filter((collection) => !there.some(({ name }) => name === collection));
   if (gone.length > 0) return `gone: ${gone.join(', ')}`;
   const options = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
@@ -151,6 +124,6 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
     if (hasCode(error, CODE.noMajorityReads)) throw withoutJournal();
-    throw explain(error);
+    throw error;
   }
 }

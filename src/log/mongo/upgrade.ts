@@ -4,7 +4,7 @@ import { pause } from '../../time/pause.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import { BrokenChainError, headAfterIntact } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
-import { LONGEST_LEASE, MayNotEraseError, type Store } from '../store.ts';
+import { LONGEST_LEASE, type Store } from '../store.ts';
 import {
   appendErasures,
   type FormerErasure,
@@ -56,7 +56,7 @@ export async function* upgradeMongo(
     await withCallLimit(client.connect());
     yield* upgraded(db, store, repair, patience(onWait));
   } catch (error) {
-    throw error instanceof MayNotEraseError || hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
+    throw hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {
     await withCallLimit(client.close()).catch(() => {});
   }

@@ -1,5 +1,6 @@
 import { type Db, MongoClient, type MongoClientOptions, MongoOperationTimeoutError, ReadConcern } from 'mongodb';
 import { withTimeout } from '../../../time/pause.ts';
+import { explain } from './errors.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
 /**
@@ -23,15 +24,17 @@ export const END_OF_TRANSACTION = 25_000;
  * 7.9: `writeCommand` listens for "drain" and "error", not for "close"). Every shared read and every batch after a
  * commit would wait with it.
  *
- * Rejects with an error that, like a lost connection, says nothing about what the server did. The driver keeps counting
- * such a connection as in use: one of the hundred in its pool.
+ * Rejects then with an error that, like a lost connection, says nothing about what the server did. The driver keeps
+ * counting such a connection as in use: one of the hundred in its pool. Errors of the driver are in words; see explain.
  */
-export const withCallLimit = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> =>
-  withTimeout(
-    call,
-    milliseconds,
-    () => new MongoOperationTimeoutError(`MongoDB's driver has not ended a call in ${milliseconds} ms`),
-  );
+export async function withCallLimit<T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> {
+  const late = () => new MongoOperationTimeoutError(`MongoDB's driver has not ended a call in ${milliseconds} ms`);
+  try {
+    return await withTimeout(call, milliseconds, late);
+  } catch (error) {
+    throw explain(error);
+  }
+}
 
 /** Milliseconds that the server may take for one command: it then answers before the connection is given up. */
 export const COMMAND_LIMIT = 4_000;

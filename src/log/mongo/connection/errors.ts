@@ -18,9 +18,15 @@ export const CODE = {
   duplicateKey: 11000,
 } as const;
 
+/** The error of the driver, also where `explain` has put it in words. */
+const driverError = (error: unknown): unknown =>
+  error instanceof Error && !(error instanceof MongoError) ? driverError(error.cause) : error;
+
 /** Whether a server answered with this code. */
-export const hasCode = (error: unknown, code: number): boolean =>
-  error instanceof MongoServerError && error.code === code;
+export function hasCode(error: unknown, code: number): boolean {
+  const answer = driverError(error);
+  return answer instanceof MongoServerError && answer.code === code;
+}
 
 /** Resolves when the step is done or has failed with this code. */
 export async function ignoring(code: number, step: Promise<unknown>): Promise<void> {
@@ -32,8 +38,10 @@ export async function ignoring(code: number, step: Promise<unknown>): Promise<vo
 }
 
 /** Whether a transaction certainly did nothing, and may be retried from its start. */
-export const isTransient = (error: unknown): boolean =>
-  error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
+export function isTransient(error: unknown): boolean {
+  const fault = driverError(error);
+  return fault instanceof MongoError && fault.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
+}
 
 /** Codes of servers that shut down or are no longer the primary (MongoDB's specification of retryable reads). */
 const GONE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
@@ -72,9 +80,10 @@ export function explain(error: unknown): unknown {
 }
 
 function wordsFor(error: unknown): string | undefined {
-  if (hasCode(error, CODE.authenticationFailed))
+  const answered = error instanceof MongoServerError ? error.code : undefined;
+  if (answered === CODE.authenticationFailed)
     return 'MongoDB refuses the user of MONGODB_URI: correct its name and password, or set authSource= to the database that has the user, such as authSource=admin';
-  if (hasCode(error, CODE.unauthorized)) return missingRight((error as Error).message);
+  if (answered === CODE.unauthorized) return missingRight((error as Error).message);
   if (error instanceof MongoServerSelectionError) return missingPrimary(error.reason);
   const { syscall, code, hostname, path } = error as NodeJS.ErrnoException & { hostname?: string };
   if (syscall === 'querySrv' || syscall === 'queryTxt')
