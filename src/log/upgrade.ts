@@ -4,34 +4,16 @@ import { BrokenChainError, headAfterIntact, headAt, seal, subjectOf } from './ev
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
 import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent, plantEventOf } from './event/event.ts';
-import type { Kind } from './event/fields.ts';
 import type { Store } from './store.ts';
 
-/** The members of an event as 1.0.0 kept it. What later releases add does not belong here. */
-export const FORMER_MEMBERS: readonly { readonly name: string; readonly kind: Kind }[] = [
-  { name: 'position', kind: 'count' },
-  { name: 'eventId', kind: 'text' },
-  { name: 'time', kind: 'time' },
-  { name: 'type', kind: 'text' },
-  { name: 'erased', kind: 'count' },
-  { name: 'owner', kind: 'text' },
-  { name: 'actor', kind: 'text' },
-  { name: 'issuer', kind: 'text' },
-  { name: 'plantId', kind: 'int64' },
-  { name: 'name', kind: 'text' },
-  { name: 'tag', kind: 'text' },
-  { name: 'idempotencyKey', kind: 'text' },
-  { name: 'traceparent', kind: 'text' },
-  { name: 'salt', kind: 'bytes' },
-  { name: 'commitment', kind: 'bytes' },
-  { name: 'erasedBy', kind: 'count' },
-  { name: 'hash', kind: 'bytes' },
-];
-
-const KINDS: ReadonlyMap<string, Kind> = new Map(FORMER_MEMBERS.map(({ name, kind }) => [name, kind]));
-
-/** An event as 1.0.0 kept it: by the names of FORMER_MEMBERS, without those that it had not. Integers are bigints. */
+/**
+ * An event as 1.0.0 kept it, by the names of its members, without those that it had not. Integers and times (in
+ * milliseconds since 1970) are bigints.
+ */
 export type FormerEvent = Readonly<Record<string, unknown>>;
+
+/** The members that are whole numbers below 2^53. */
+const NUMBERS: ReadonlySet<string> = new Set(['position', 'time', 'erased', 'erasedBy']);
 
 type Frame = Omit<Unsealed, 'event'> & Pick<LoggedEvent, 'hash' | 'salt' | 'erasedBy'>;
 
@@ -43,33 +25,24 @@ const FRAME = ['position', 'eventId', 'time', 'type', 'commitment', 'hash'] as c
  * had. Throws BrokenChainError unless all of the members follow from it and it continues the log.
  */
 export function takenOver(former: FormerEvent, head: Head): LoggedEvent {
-  let event: LoggedEvent;
   try {
-    event = encoded(membersOf(former));
+    const event = encoded(membersOf(former));
+    headAfterIntact(head, event);
+    return event;
   } catch (error) {
-    if (error instanceof RangeError) throw new BrokenChainError(head.position + 1, error.message);
-    throw error;
+    // A database that somebody has changed, or a damaged one, holds any type, which no encoder takes.
+    throw error instanceof BrokenChainError ? error : new BrokenChainError(head.position + 1, (error as Error).message);
   }
-  headAfterIntact(head, event);
-  return event;
 }
 
 function membersOf(former: FormerEvent): FormerEvent {
-  const members: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(former)) {
-    const kind = KINDS.get(name);
-    if (kind === undefined || !isOfKind(kind, value))
-      throw new RangeError(`its member ${name} is none of an event, or has another type`);
-    members[name] = kind === 'count' || kind === 'time' ? Number(value) : value;
+  const members: Record<string, unknown> = { ...former };
+  for (const name of NUMBERS) {
+    if (former[name] === undefined) continue;
+    if (typeof former[name] !== 'bigint') throw new RangeError(`its member ${name} has another type`);
+    members[name] = Number(former[name]);
   }
   return members;
-}
-
-/** A database that somebody has changed, or a damaged one, holds any type. */
-function isOfKind(kind: Kind, value: unknown): boolean {
-  if (kind === 'text') return typeof value === 'string';
-  if (kind === 'bytes') return value instanceof Uint8Array;
-  return typeof value === 'bigint' || (kind === 'time' && value instanceof Date);
 }
 
 function encoded(former: FormerEvent): LoggedEvent {
@@ -120,7 +93,7 @@ export async function* walked<Kept>(
   { total, read, eventOf }: FormerLog<Kept>,
   notes: readonly FormerErasure[],
   what: string,
-  take: (events: readonly LoggedEvent[], kept: readonly Kept[]) => Promise<unknown>,
+  take: (events: readonly LoggedEvent[]) => Promise<unknown>,
 ): AsyncGenerator<UpgradeStep, Head> {
   let head = EMPTY_HEAD;
   for (; ; await turn()) {
@@ -132,7 +105,7 @@ export async function* walked<Kept>(
       head = headAt(event);
       return withErases(event, notes);
     });
-    await take(events, kept);
+    await take(events);
   }
 }
 

@@ -100,10 +100,7 @@ async function* upgraded(db: Db, store: () => Store, repair: Repair, patiently: 
     // An instance may have started meanwhile.
     await patiently(() => checkStopped(collections));
     const noted = await patiently(() => notesIn(db));
-    const end = yield* walked(log, noted, 'written', (events, documents) => {
-      const old = events.filter((_, index) => documents[index]!.event === undefined);
-      return patiently(() => write(collections, old));
-    });
+    const end = yield* walked(log, noted, 'written', (events) => patiently(() => write(collections, events)));
     // Otherwise another call has done it all, and instances may run.
     if ((await patiently(() => withCallLimit(meta.findOne(isUpgrading)))) === null) return;
     const append = (events: readonly LoggedEvent[]) => patiently(() => appended(taken, events));
@@ -211,7 +208,7 @@ async function write({ events }: Collections, verified: readonly LoggedEvent[]):
   const replaced = verified.map(toEventDocument).map(({ _id, ...replacement }) => ({
     replaceOne: { filter: { _id, event: { $exists: false } }, replacement },
   }));
-  if (replaced.length > 0) await withCallLimit(events.bulkWrite(replaced, { ordered: false }));
+  await withCallLimit(events.bulkWrite(replaced, { ordered: false }));
 }
 
 /** Whatever rows and nodes there are: the repair makes them those of a checkpoint at the end of the log. */
@@ -241,5 +238,6 @@ const formerOf = (document: AnyDocument): FormerEvent =>
 
 function memberOf(value: unknown): unknown {
   if (Long.isLong(value)) return value.toBigInt();
+  if (value instanceof Date) return BigInt(value.getTime());
   return value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT ? value.value() : value;
 }

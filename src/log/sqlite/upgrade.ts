@@ -6,7 +6,6 @@ import { BrokenChainError } from '../event/chain.ts';
 import type { Store } from '../store.ts';
 import {
   appendErasures,
-  FORMER_MEMBERS,
   type FormerErasure,
   type FormerEvent,
   type FormerLog,
@@ -17,7 +16,7 @@ import {
   walked,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
-import { openReader, openWriter, prepareQuery } from './connection.ts';
+import { openReader, openWriter } from './connection.ts';
 import { IN_USE } from './damage.ts';
 import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
@@ -27,8 +26,6 @@ const NEW = 'upgrade';
 
 /** Events of one transaction: some milliseconds of the event loop. */
 const BATCH = 256;
-
-const COLUMNS = FORMER_MEMBERS.map(({ name }) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join();
 
 /** Whether a data directory has the store of 1.0.0, which `upgradeSqlite` takes over. */
 export function isFormerSqlite(directory: string): boolean {
@@ -85,10 +82,11 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
 }
 
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
-  const next = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const next = db.prepare(`SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  next.setReadBigInts(true);
   const log: FormerLog<FormerEvent> = {
     total: Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last),
-    read: async (after) => (next.all(after) as unknown as SQLOutputValue[][]).map(formerOf),
+    read: async (after) => next.all(after).map(formerOf),
     eventOf: takenOver,
   };
   const notes = notesIn(db);
@@ -114,8 +112,13 @@ function closeJournal(db: DatabaseSync, name: 'main' | 'new', path: string): voi
   throw new Error(`${path}${IN_USE}`);
 }
 
-const formerOf = (row: readonly SQLOutputValue[]): FormerEvent =>
-  Object.fromEntries(FORMER_MEMBERS.map(({ name }, at) => [name, row[at]]).filter(([, value]) => value !== null));
+/** The members of a row, by the names of its columns. */
+const formerOf = (row: Readonly<Record<string, SQLOutputValue>>): FormerEvent =>
+  Object.fromEntries(
+    Object.entries(row)
+      .filter(([, value]) => value !== null)
+      .map(([column, value]) => [column.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase()), value]),
+  );
 
 const NOTES = `SELECT owner, event_id AS eventId, actor, issuer, erased_by IS NOT NULL AS isErased, published AS isPublished
   FROM erasures ORDER BY since, event_id`;
