@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListPlantsRequest } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { refusalFor } from '../../src/auth/refusal.ts';
+import type { Call } from '../../src/call.ts';
+import { type Viewer, type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
 import { arrayStream } from '../../src/transport/rest/encode.ts';
 import { client, expectError } from '../support/http.ts';
 import { HttpApp } from '../support/http-app.ts';
+import { ALICE } from '../support/principal.ts';
 
 type Row = { name: string };
 
@@ -147,4 +152,29 @@ test('a list is read no faster than its reader takes it, and others are answered
   expect(endless.taken * JSON.stringify(ROWS).length).toBeLessThan(32 * 1024 * 1024);
   response.destroy();
   await endless.returned.promise;
+});
+
+test('an event stream whose token is refused while its state waits for the keys ends once', async () => {
+  const log = {
+    list: async () => ({ plants: [{ id: 1n, name: 'Fern' }], position: 1 }),
+    status: { head: 1 },
+    lookAtRows: () => undefined,
+    onExtended: () => () => {},
+    onRowsOutdated: () => () => {},
+    changed: new AbortController().signal,
+  } as unknown as WatchedLog;
+  const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
+  let refused: Promise<void> | undefined;
+  // All who ask meanwhile share the answer: the beginning, and the look at all watches.
+  const confirm = () => {
+    refused ??= sleep(600).then(() => Promise.reject(refusalFor('unknown_key')));
+    return refused;
+  };
+  const validity = { until: 0, holds: false, confirm };
+  const open = (_call: Call, viewer: Viewer) => watches.open({ ...ALICE, validity }, viewer);
+  await using app = await HttpApp.rest({ listPlants: async () => ({}) }, { listPlants: open });
+  const asked = get(`${app.url}/plants`, { agent: false, headers: { accept: 'text/event-stream' } });
+  const [response] = await once(asked, 'response');
+  // An error that nobody hears fails the test.
+  expect(await text(response)).toMatch(/^retry: \d+\n\nevent: end\ndata: \{"error":16,.*\}\n\n$/);
 });

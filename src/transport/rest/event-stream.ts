@@ -116,8 +116,8 @@ class EventStream implements Viewer {
         await drained(response);
       }
     } catch (thrown) {
-      watch.close();
-      this.ended(toPlantStoreError(thrown));
+      // No effect if the watch has ended by itself: an answer that ended twice would end the process.
+      watch.end(toPlantStoreError(thrown));
       return;
     }
     const { socket } = response;
