@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type WatchPlantsRequest,
@@ -19,43 +20,33 @@ export async function* watchPlants(
   if (afterPosition !== undefined && afterPosition < 0n)
     throw new InvalidFieldError('after_position', 'must not be negative');
   const { signal } = call;
-  let wake = () => {};
-  let end: { readonly why: PlantStoreError } | undefined;
+  let news = Promise.withResolvers<void>();
+  let end: PlantStoreError | undefined;
   const watch = plants.watchPlants(call, {
     // Everything that was taken is sent before more is taken.
     unsent: 0,
     holds: (bytes) => call.holds?.(bytes),
-    news: () => wake(),
+    news: () => news.resolve(),
     quiet: () => {},
     ended: (why) => {
-      end = { why };
-      wake();
+      end = why;
+      news.resolve();
     },
   });
-  /** Resolves when there may be news. Rejects when there will be none. */
-  const news = async () => {
-    if (end === undefined) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      wake = resolve;
-      await promise;
-    }
-    if (end !== undefined) throw end.why;
-  };
-  const leave = () => {
+  using _left = addAbortListener(signal, () => {
     watch.close();
-    wake();
-  };
-  signal.addEventListener('abort', leave);
+    news.resolve();
+  });
   try {
     const beginning = await watch.begin(afterPosition === undefined ? undefined : Number(afterPosition));
     for await (const steps of beginning) for (const step of steps) yield messageOf(step);
     while (!signal.aborted) {
-      const steps = watch.take();
-      if (steps.length === 0) await news();
-      else for (const step of steps) yield messageOf(step);
+      news = Promise.withResolvers();
+      for (const step of watch.take()) yield messageOf(step);
+      if (end !== undefined) throw end;
+      await news.promise;
     }
   } finally {
-    signal.removeEventListener('abort', leave);
     watch.close();
   }
 }

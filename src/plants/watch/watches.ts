@@ -147,7 +147,7 @@ export class Watch implements Subscriber {
   take(): readonly Step[] {
     if (this.#isOver || this.#mark === this.channel.end) return NOTHING;
     if (!this.#validity.holds) {
-      this.confirm();
+      this.#confirm();
       return NOTHING;
     }
     if (!this.#keeper.mayTell(this.channel)) return NOTHING;
@@ -163,7 +163,7 @@ export class Watch implements Subscriber {
   }
 
   /** Bytes of events since the watch began that the reader has not got yet. */
-  get behind(): number {
+  get #behind(): number {
     return this.channel.end.bytes - this.#mark.bytes + this.#viewer.unsent;
   }
 
@@ -176,15 +176,20 @@ export class Watch implements Subscriber {
     else if (!this.#isOver) this.#mark = this.channel.end;
   }
 
-  /** Tells the reader if there was nothing to send since a time, by the monotonic clock. */
-  beat(since: number, now: number): void {
-    if (this.#isOver || this.#spoke > since) return;
-    this.#spoke = now;
-    this.#viewer.quiet();
+  /** Checks the token, ends a long silence, and returns whether the reader is too far behind. */
+  look(now: number): boolean {
+    this.#confirm();
+    if (now - this.#spoke >= QUIET) {
+      this.#spoke = now;
+      this.#viewer.quiet();
+    }
+    // What could not be told while the store was away.
+    if (this.#behind > 0) this.deliver();
+    return this.#behind > MAX_BEHIND;
   }
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */
-  confirm(): void {
+  #confirm(): void {
     if (this.#validity.holds) return;
     this.#validity.confirm().then(
       () => this.deliver(),
@@ -346,17 +351,9 @@ export class Watches {
   #look(): void {
     const now = monotonic();
     for (const watch of this.#watches) {
-      watch.confirm();
-      watch.beat(now - QUIET, now);
-      // What could not be told while the store was away.
-      if (watch.behind > 0) watch.deliver();
-      this.#cutOffIfBehind(watch);
+      if (!watch.look(now)) continue;
+      this.#cutOff++;
+      watch.end(BEHIND);
     }
-  }
-
-  #cutOffIfBehind(watch: Watch): void {
-    if (watch.behind <= MAX_BEHIND) return;
-    this.#cutOff++;
-    watch.end(BEHIND);
   }
 }
