@@ -64,6 +64,9 @@ const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'call', 'plants', 'audit', '
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
 const CONSTRUCTS_ADAPTERS = ['start', 'cli'];
 
+/** The messages between instances, which no other room of the log knows. */
+const FORWARDING = { room: 'src/log/forward/', messages: 'gen/plantstore/internal/' };
+
 /** The one reader of the environment. */
 const READS_ENVIRONMENT = 'src/config.ts';
 
@@ -117,6 +120,7 @@ function breach(from: string, { specifier, target }: Import): string[] {
     return [`${from}: only start and cli import adapters (${target})`];
   if (to === 'transport' && part === 'transport' && !roomsAllow(from, target))
     return [`${from}: this room does not import that of ${target}`];
+  if (from.startsWith(FORWARDING.room) && target.startsWith(FORWARDING.messages)) return [];
   if (to === part || MAY_IMPORT[part]?.includes(to)) return [];
   return [`${from}: ${part} does not import ${to} (${target})`];
 }

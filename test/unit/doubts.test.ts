@@ -1,4 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
+import { ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import { OwnAppends } from '../../src/log/commit/doubts.ts';
 import type { LinkListener } from '../../src/log/forward/hop.ts';
 import { openLog } from '../../src/log/log.ts';
@@ -48,7 +50,7 @@ describe.each([
       ...{ contact: () => ({ address: 'this' }), onReachable: nothing, onFault: nothing },
       openLink: (_writer, listener) => {
         links++;
-        setImmediate(() => listener.answered({ position: 1, outcomes: [], leaving: false }));
+        setImmediate(() => listener.answered(create(ForwardResponseSchema, { position: 1n })));
         const send = () => {
           sends++;
           sent.resolve(listener);

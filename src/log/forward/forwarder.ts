@@ -1,3 +1,10 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ForwardedCommand,
+  ForwardRequestSchema,
+  type ForwardResponse,
+  type Outcome,
+} from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../domain/decider.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
@@ -7,14 +14,8 @@ import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import {
-  type Answers,
-  type CommandOutcome,
-  type ForwardedCommand,
-  HEARTBEAT,
-  type Link,
-  type OpenLink,
-} from './hop.ts';
+import { HEARTBEAT, type Link, type OpenLink } from './hop.ts';
+import { errorOf, messageOf } from './messages.ts';
 
 /** Missed heartbeats in a row after which the writer counts as frozen or unreachable: 1.5 s. */
 const MISSING = 6;
@@ -84,7 +85,7 @@ export class Forwarder {
     this.#options = options;
     this.opened.catch(() => {});
     // First, since it throws for a contact that is none: then there is nothing to end.
-    this.#link = open(to, { answered: (answers) => this.#take(answers), ended: (fault) => this.#end(fault) });
+    this.#link = open(to, { answered: (response) => this.#take(response), ended: (fault) => this.#end(fault) });
     this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
   }
@@ -140,7 +141,9 @@ export class Forwarder {
 
   #flush(): void {
     while (this.#open && this.#unsent.length > 0 && this.#sent.size < WINDOW)
-      this.#link.send({ after: this.#after, commands: this.#nextBatch() });
+      this.#link.send(
+        create(ForwardRequestSchema, { afterPosition: BigInt(this.#after), commands: this.#nextBatch() }),
+      );
   }
 
   #nextBatch(): ForwardedCommand[] {
@@ -152,39 +155,41 @@ export class Forwarder {
       const number = ++this.#number;
       this.#sent.set(number, forwarded);
       const { command, eventId, deadline } = forwarded;
-      commands.push({ number, command, eventId, timeLeft: deadline - now });
+      commands.push(messageOf(command, { number, eventId, timeLeft: Math.max(0, Math.round(deadline - now)) }));
       text += textOf(command);
     }
     this.#unsent.splice(0, taken);
     return commands;
   }
 
-  #take({ position, outcomes, leaving }: Answers): void {
+  #take({ position, outcomes, leaving }: ForwardResponse): void {
     this.#missing = 0;
-    this.#after = Math.max(this.#after, position);
+    this.#after = Math.max(this.#after, Number(position));
     if (!this.#open && !this.#left && !leaving) {
       this.#open = true;
       this.#opening.resolve();
     }
-    for (const outcome of outcomes) {
-      const forwarded = this.#sent.get(outcome.number);
+    for (const { number, outcome } of outcomes) {
+      if (outcome.case === undefined) throw new Error('an outcome of an unknown kind');
+      const forwarded = this.#sent.get(number);
       if (forwarded === undefined) continue;
-      this.#sent.delete(outcome.number);
+      this.#sent.delete(number);
       this.#settle(forwarded, outcome);
     }
     if (leaving) this.#leave();
     this.#flush();
   }
 
-  #settle(forwarded: Forwarded, outcome: CommandOutcome): void {
-    if (outcome.kind === 'returned') {
+  #settle(forwarded: Forwarded, outcome: Outcome['outcome']): void {
+    if (outcome.case === 'returned') {
       this.#options.observer?.forwarded('returned', 0);
       this.#forward(forwarded);
-    } else if (outcome.kind === 'refused') this.#refuse(forwarded, outcome.error);
-    else {
+    } else if (outcome.case === 'refused') this.#refuse(forwarded, errorOf(outcome.value));
+    else if (outcome.case === 'applied') {
       this.#options.observer?.forwarded('applied', monotonic() - forwarded.begun);
       this.#byEvent.delete(forwarded.eventId);
-      const { position, eventId } = outcome;
+      const { eventId } = outcome.value;
+      const position = Number(outcome.value.position);
       // A different event id: an earlier command with the same idempotency key produced the event.
       forwarded.resolve({ position, eventId, ...(eventId !== forwarded.eventId && { replayed: true }) });
     }

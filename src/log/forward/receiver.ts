@@ -1,10 +1,21 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type ForwardRequest,
+  type ForwardResponse,
+  ForwardResponseSchema,
+  type OutcomeSchema,
+} from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { clearTimer, monotonic, nextTurn, setRepeating, setTimer, type Timer } from '../../time/host.ts';
-import { RETURNED, type Submit } from '../commit/committer.ts';
+import { RETURNED, type Submit, type Terms } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
-import { type Answers, type CommandOutcome, type ForwardedBatch, type ForwardedCommand, HEARTBEAT } from './hop.ts';
+import { HEARTBEAT } from './hop.ts';
+import { commandOf, refusalOf } from './messages.ts';
+
+type Outcome = MessageInitShape<typeof OutcomeSchema>;
 
 /** Milliseconds to answer accepted commands after this instance stops being the writer. */
 const FAREWELL = 1_000;
@@ -45,7 +56,7 @@ export class Receiver {
   }
 
   /** Accepts commands from an admitted instance. `say` gets each message for it; `end` is called after the last. */
-  begin(say: (answers: Answers) => void, end: () => void): Reception {
+  begin(say: (response: ForwardResponse) => void, end: () => void): Reception {
     const reception = new Reception(this.#options, say, () => {
       this.#receptions.delete(reception);
       end();
@@ -58,11 +69,11 @@ export class Receiver {
 /** The commands of one instance, over one link. */
 export class Reception {
   readonly #options: ReceiverOptions;
-  readonly #say: (answers: Answers) => void;
+  readonly #say: (response: ForwardResponse) => void;
   readonly #end: () => void;
   readonly #ended = Promise.withResolvers<void>();
   #heartbeat: Timer | undefined;
-  #outcomes: CommandOutcome[] = [];
+  #outcomes: Outcome[] = [];
   #pending = 0;
   #flushing = false;
   #leaving = false;
@@ -70,7 +81,7 @@ export class Reception {
   /** For Cancellation. True: nobody waits for the outcomes, so undecided commands are not applied. */
   aborted = false;
 
-  constructor(options: ReceiverOptions, say: (answers: Answers) => void, end: () => void) {
+  constructor(options: ReceiverOptions, say: (response: ForwardResponse) => void, end: () => void) {
     this.#options = options;
     this.#say = say;
     this.#end = end;
@@ -82,13 +93,15 @@ export class Reception {
     );
   }
 
-  /** Accepts commands. Their outcomes follow in messages. */
-  receive({ after, commands }: ForwardedBatch): void {
+  /** Accepts commands. Their outcomes follow in messages. Throws, and accepts none, as commandOf does. */
+  receive({ afterPosition, commands }: ForwardRequest): void {
+    const accepted = commands.map(commandOf);
     this.#options.observer?.taken(commands.length);
-    for (const command of commands) {
+    for (const [index, { number, eventId, timeLeft }] of commands.entries()) {
       this.#pending++;
-      if (this.#leaving) this.#settle({ kind: 'returned', number: command.number });
-      else this.#submit(command, after);
+      const terms = { eventId, deadline: monotonic() + timeLeft, onlyAfter: Number(afterPosition) };
+      if (this.#leaving) this.#settle(returned(number));
+      else this.#submit(number, accepted[index]!, terms);
     }
   }
 
@@ -114,19 +127,20 @@ export class Reception {
     this.#flush();
   }
 
-  #submit({ number, command, eventId, timeLeft }: ForwardedCommand, after: number): void {
-    this.#options.submit(command, this, { eventId, deadline: monotonic() + timeLeft, onlyAfter: after }).then(
-      (event) => this.#settle({ kind: 'applied', number, position: event.position, eventId: event.eventId }),
-      (error) => this.#settle(error === RETURNED ? { kind: 'returned', number } : this.#refusal(number, error)),
+  #submit(number: number, command: Command, terms: Terms): void {
+    this.#options.submit(command, this, terms).then(
+      ({ position, eventId }) =>
+        this.#settle({ number, outcome: { case: 'applied', value: { position: BigInt(position), eventId } } }),
+      (error) => this.#settle(error === RETURNED ? returned(number) : this.#refusal(number, error)),
     );
   }
 
-  #refusal(number: number, error: unknown): CommandOutcome {
+  #refusal(number: number, error: unknown): Outcome {
     if (!(error instanceof PlantStoreError)) this.#options.onFault(error);
-    return { kind: 'refused', number, error: toPlantStoreError(error) };
+    return { number, outcome: { case: 'refused', value: refusalOf(toPlantStoreError(error)) } };
   }
 
-  #settle(outcome: CommandOutcome): void {
+  #settle(outcome: Outcome): void {
     this.#pending--;
     if (this.aborted) return;
     this.#outcomes.push(outcome);
@@ -148,7 +162,8 @@ export class Reception {
     if (this.aborted) return;
     const outcomes = this.#outcomes;
     this.#outcomes = [];
-    this.#say({ position: this.#options.follower.tail.head.position, outcomes, leaving: this.#leaving });
+    const position = BigInt(this.#options.follower.tail.head.position);
+    this.#say(create(ForwardResponseSchema, { position, outcomes, leaving: this.#leaving }));
   }
 
   /** The link is gone. No outcome is sent any more. */
@@ -160,5 +175,7 @@ export class Reception {
     this.#end();
   }
 }
+
+const returned = (number: number): Outcome => ({ number, outcome: { case: 'returned', value: {} } });
 
 const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');

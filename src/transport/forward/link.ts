@@ -10,7 +10,6 @@ import type { OpenLink } from '../../log/forward/hop.ts';
 import type { Contact } from '../../log/store.ts';
 import type { Identity } from '../grpc/certificates.ts';
 import { definitionOf } from '../grpc/definition.ts';
-import { fromResponse, toRequest } from './messages.ts';
 import { SECRET } from './service.ts';
 
 /** Channels are not reused: a link to a lost writer must not delay the link to the next one. */
@@ -44,7 +43,7 @@ export function linksOf(identity: () => Identity): OpenLink {
     let fault: unknown;
     call.on('data', (response: ForwardResponse) => {
       try {
-        listener.answered(fromResponse(response));
+        listener.answered(response);
       } catch (thrown) {
         fault = thrown;
         call.cancel();
@@ -59,7 +58,7 @@ export function linksOf(identity: () => Identity): OpenLink {
       listener.ended(code === 0 ? undefined : (fault ?? new Error(`the link ended with status ${code}`)));
     });
     return {
-      send: (batch) => void call.write(toRequest(batch)),
+      send: (request) => void call.write(request),
       finish: () => call.end(),
       close: () => call.cancel(),
     };

@@ -8,7 +8,6 @@ import {
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Receiver } from '../../log/forward/receiver.ts';
 import { definitionOf } from '../grpc/definition.ts';
-import { fromRequest, toResponse } from './messages.ts';
 
 /** The metadata key of the secret. */
 export const SECRET = 'plantstore-secret';
@@ -49,14 +48,14 @@ export const secretOf = (metadata: Metadata): string => String(metadata.get(SECR
 
 function serve(call: Call, receiver: Pick<Receiver, 'begin'>): void {
   const reception = receiver.begin(
-    (answers) => {
-      if (!call.destroyed && !call.writableEnded) call.write(toResponse(answers));
+    (response) => {
+      if (!call.destroyed && !call.writableEnded) call.write(response);
     },
     () => call.end(),
   );
-  call.on('data', (request) => {
+  call.on('data', (request: ForwardRequest) => {
     try {
-      reception.receive(fromRequest(request));
+      reception.receive(request);
     } catch (thrown) {
       call.emit('error', { code: status.UNIMPLEMENTED, details: String(thrown) });
     }

@@ -31,7 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the writer ignores onlyAfter',
     file: 'log/forward/receiver.ts',
-    from: `onlyAfter: after }`,
+    from: `onlyAfter: Number(afterPosition) }`,
     to: `onlyAfter: Number.MAX_SAFE_INTEGER }`,
   },
   {
