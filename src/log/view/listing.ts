@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../../domain/errors.ts';
 import { textLength, withId } from '../../domain/plant.ts';
 import type { Permit } from '../../semaphore.ts';
-import { clearTimer, setTimer, type Timer } from '../../time/host.ts';
+import { clearTimer, setTimer } from '../../time/host.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
@@ -84,16 +84,48 @@ export interface OpenedList {
  * rejects, and at the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks
  * complete. So does a reader whose owner is erased meanwhile.
  */
-export async function openListing(
-  { snapshot, life, entries, position }: OpenedList,
+export async function openListing(opened: OpenedList, permit: Permit, query: ListQuery): Promise<Listing> {
+  let next: bigint | undefined;
+  const plants = read(opened, permit, query, (cut) => {
+    next = cut;
+  });
+  // Once it has begun, a return closes it, before the first batch too.
+  await plants.next();
+  return { plants, next, position: opened.position };
+}
+
+/** The batches of a list, after an empty one. Calls back with the id at which the limit cuts it before that. */
+async function* read(
+  { snapshot, life, entries }: OpenedList,
   permit: Permit,
   { owner, after, limit }: ListQuery,
-): Promise<Listing> {
+  onCut: (next: bigint) => void,
+): AsyncGenerator<readonly PlantRow[]> {
+  const close = () => {
+    life.close();
+    return snapshot.close().finally(() => permit[Symbol.dispose]());
+  };
+  let isLate = false;
+  const timer = setTimer(() => {
+    isLate = true;
+    void close();
+  }, SNAPSHOT_LIMIT);
+  timer.unref();
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
-  const plants = new LongRead(snapshot, life, permit);
-  const next = limit === undefined ? undefined : await plants.reading(lastOf(batches(), limit));
-  plants.batches = next === undefined ? batches() : upTo(batches(), next);
-  return { plants, next, position };
+  try {
+    const next = limit === undefined ? undefined : await lastOf(batches(), limit);
+    if (next !== undefined) onCut(next);
+    yield [];
+    for await (const batch of next === undefined ? batches() : upTo(batches(), next)) {
+      await life.confirm();
+      yield batch;
+    }
+  } catch (error) {
+    throw isLate ? tooLate() : unavailable(error);
+  } finally {
+    clearTimer(timer);
+    await close();
+  }
 }
 
 async function* merged(batches: AsyncIterable<PlantRow[]>, merge: Merge): AsyncGenerator<readonly PlantRow[]> {
@@ -121,68 +153,6 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
     }
     yield batch.filter(({ id }) => id <= last);
     return;
-  }
-}
-
-/** The batches of a list from a snapshot, which is closed at their end, on return, and when its time is up. */
-class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
-  readonly #snapshot: Snapshot;
-  readonly #life: Life;
-  readonly #permit: Permit;
-  readonly #timer: Timer;
-  #late = false;
-  /** Set before the first of them is asked for. */
-  batches: AsyncGenerator<readonly PlantRow[]> | undefined;
-
-  constructor(snapshot: Snapshot, life: Life, permit: Permit) {
-    this.#snapshot = snapshot;
-    this.#life = life;
-    this.#permit = permit;
-    this.#timer = setTimer(() => {
-      this.#late = true;
-      void this.#close();
-    }, SNAPSHOT_LIMIT);
-    this.#timer.unref();
-  }
-
-  /**
-   * The result of a read of the snapshot. If it fails, closes the snapshot and rejects with the error for the reader.
-   */
-  async reading<T>(read: Promise<T>): Promise<T> {
-    try {
-      return await read;
-    } catch (error) {
-      await this.#close();
-      throw this.#late ? tooLate() : unavailable(error);
-    }
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<readonly PlantRow[]>> {
-    if (this.#late) throw tooLate();
-    const result = await this.reading(this.#next());
-    if (result.done === true) await this.#close();
-    return result;
-  }
-
-  async #next(): Promise<IteratorResult<readonly PlantRow[]>> {
-    const result = await this.batches!.next();
-    if (result.done !== true) await this.#life.confirm();
-    return result;
-  }
-
-  async return(): Promise<IteratorResult<readonly PlantRow[]>> {
-    await this.#close();
-    return { done: true, value: undefined };
-  }
-
-  async #close(): Promise<void> {
-    clearTimer(this.#timer);
-    this.#life.close();
-    await this.#snapshot.close().finally(() => this.#permit[Symbol.dispose]());
   }
 }
 
