@@ -1,15 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { missing, owner, ownerOf, type Scope, settings } from './access.ts';
-import { PANES } from './panes/panes.ts';
+import { PANES, pathOf } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
 import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
-import { localTime, momentOf } from './times.ts';
+import { momentOf } from './times.ts';
 import { SignIn } from './ui/sign-in.tsx';
 
 /** The frame around the panes: navigation, the signed-in owner, and notices about the whole page. */
 export function App() {
-  const pane = PANES.find(({ path }) => path === route.value.pane) ?? PANES[0];
+  const pane = PANES.find(({ title }) => pathOf(title) === route.value.pane) ?? PANES[0];
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -30,16 +30,16 @@ export function App() {
           Plant Store
         </a>
         <nav aria-label="Panes">
-          {PANES.map(({ path, title, scope }) => {
+          {PANES.map(({ title, scope }) => {
             const lacked = scope && missing(scope);
             const needs = lacked && `needs ${lacked}`;
             return (
               <a
-                key={path}
-                href={linkTo(path)}
+                key={title}
+                href={linkTo(pathOf(title))}
                 class={needs && 'locked'}
                 title={needs}
-                aria-current={path === pane.path ? 'page' : undefined}
+                aria-current={title === pane.title ? 'page' : undefined}
               >
                 {title} {needs && <small aria-hidden="true">{needs}</small>}
               </a>
@@ -93,7 +93,7 @@ export function App() {
         {settings.value === undefined ? (
           <p class="loading">Loading…</p>
         ) : isOpen ? (
-          <pane.view key={pane.path} />
+          <pane.view key={pane.title} />
         ) : (
           <Needs scope={pane.scope!} />
         )}
@@ -115,18 +115,12 @@ function Who() {
           <li key={scope}>{scope}</li>
         ))}
       </ul>
-      {Number.isFinite(expires) && <p class="who-until">until {untilOf(expires)}</p>}
+      {Number.isFinite(expires) && <p class="who-until">until {momentOf(expires)}</p>}
       <button type="button" class="quiet" onClick={signOut}>
         Sign out
       </button>
     </div>
   );
-}
-
-/** The time of day, and the date unless that is today. */
-function untilOf(expires: number): string {
-  const moment = momentOf(expires);
-  return moment.startsWith(localTime(Date.now()).slice(0, 10)) ? moment.slice(11) : moment;
 }
 
 function Leaf() {

@@ -4,8 +4,8 @@ import { isUnauthenticated, isUnreachable, messageOf } from './api/trouble.ts';
 import { offline, unreachable } from './reach.ts';
 import { usable } from './session.ts';
 
-const FIRST_PAUSE = 1_000;
-const LONGEST_PAUSE = 10_000;
+/** Milliseconds before a stream that broke off begins again. */
+const PAUSE = 2_000;
 
 /** Whether the page shows the current state. */
 export interface Liveness {
@@ -37,7 +37,6 @@ export function useStream(stream: Stream): void {
 }
 
 async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise<void> {
-  let pause = FIRST_PAUSE;
   liveness.value = { state: 'loading' };
   signal.addEventListener('abort', () => {
     liveness.value = { state: 'stopped' };
@@ -50,7 +49,6 @@ async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise
     });
     const isLive = (): void => {
       if (attempt.signal.aborted) return;
-      pause = FIRST_PAUSE;
       if (liveness.peek().state !== 'live') liveness.value = { state: 'live' };
     };
     try {
@@ -69,8 +67,7 @@ async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise
     } finally {
       end();
     }
-    do await new Promise((resolve) => setTimeout(resolve, pause));
+    do await new Promise((resolve) => setTimeout(resolve, PAUSE));
     while (offline.peek() && !signal.aborted);
-    pause = Math.min(2 * pause, LONGEST_PAUSE);
   }
 }

@@ -2,8 +2,8 @@ import { signal } from '@preact/signals';
 import { loadSettings } from './access.ts';
 import { isUnreachable } from './api/trouble.ts';
 
-const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 4_000;
+/** Milliseconds between two calls of a service that does not answer. */
+const PAUSE = 1_000;
 /**
  * Milliseconds between two checks that the service answers. The stream of a service that hangs does not end by itself.
  */
@@ -16,15 +16,14 @@ export const offline = signal(false);
 export async function unreachable(): Promise<void> {
   if (offline.peek()) return;
   offline.value = true;
-  for (let pause = FIRST_PAUSE; offline.peek(); pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    await loadSettings().then(
-      () => {
-        offline.value = false;
-      },
-      () => {},
+  const isReached = () =>
+    loadSettings().then(
+      () => true,
+      () => false,
     );
-  }
+  do await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  while (!(await isReached()));
+  offline.value = false;
 }
 
 /** Checks from now on that the service answers, while the page is visible. */

@@ -3,8 +3,8 @@ import { type Claims, claimsOf, faultOf, tokenIn } from './claims.ts';
 
 const KEY = 'plantstore.token';
 const IN_ADDRESS = '#token=';
-/** The longest time that a timer of a browser can wait. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+/** Milliseconds between two looks whether the token has expired. */
+const LOOK = 1_000;
 
 /** The signed-in user, according to the token. */
 export interface Session {
@@ -87,13 +87,11 @@ export function watchExpiry(): void {
   effect(() => {
     const current = session.value;
     if (current === undefined || refusal.value !== undefined) return;
-    let timer: ReturnType<typeof setTimeout>;
     const look = (): void => {
-      const left = current.claims.expires - Date.now();
-      if (left <= 0) refusal.value = 'Your token has expired.';
-      else timer = setTimeout(look, Math.min(left, LONGEST_TIMER));
+      if (current.claims.expires <= Date.now()) refusal.value = 'Your token has expired.';
     };
     look();
-    return () => clearTimeout(timer);
+    const timer = setInterval(look, LOOK);
+    return () => clearInterval(timer);
   });
 }

@@ -7,13 +7,13 @@ export function localTime(milliseconds: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+const ZONE = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' });
+
 /** The user's time zone at a moment, such as `UTC+5:30`. */
-export function zoneAt(milliseconds: number): string {
-  const east = -new Date(milliseconds).getTimezoneOffset();
-  if (east === 0) return 'UTC';
-  const minutes = Math.abs(east) % 60;
-  return `UTC${east < 0 ? '−' : '+'}${Math.floor(Math.abs(east) / 60)}${minutes === 0 ? '' : `:${two(minutes)}`}`;
-}
+export const zoneAt = (milliseconds: number): string =>
+  ZONE.formatToParts(milliseconds)
+    .find(({ type }) => type === 'timeZoneName')!
+    .value.replace('GMT', 'UTC');
 
 /** A moment as a field of the type `datetime-local` has it, in the user's time zone; empty: none. */
 export const fieldOfTime = (text: string): string => {

@@ -92,7 +92,9 @@ export function LogPane() {
           </button>
         )}
         <p class="waiting">{news}</p>
-        <Spoken text={news} />
+        <span class="unseen" role="status">
+          {waiting > 0 && 'There are new events'}
+        </span>
         {waiting > 0 && !isPaused && (
           <button type="button" class="quiet" onClick={() => scrollTo({ top: 0 })}>
             To the newest
@@ -136,24 +138,5 @@ export function LogPane() {
         )}
       </div>
     </div>
-  );
-}
-
-/** Milliseconds between two announcements. */
-const PAUSE = 4_000;
-
-/** Announces frequent changes to screen readers only, no more often than one can listen to. */
-function Spoken({ text }: { readonly text: string }) {
-  const [spoken, setSpoken] = useState('');
-  const newest = useRef(text);
-  newest.current = text;
-  useEffect(() => {
-    const timer = setInterval(() => setSpoken(newest.current), PAUSE);
-    return () => clearInterval(timer);
-  }, []);
-  return (
-    <span class="unseen" role="status">
-      {spoken}
-    </span>
   );
 }

@@ -9,8 +9,6 @@ import { TimePane } from './time.tsx';
 
 /** A part of the console with an address and an entry in the navigation of its own. */
 export interface Pane {
-  /** In its address. */
-  readonly path: string;
   readonly title: string;
   /** One sentence under the title. */
   readonly purpose: string;
@@ -22,44 +20,41 @@ export interface Pane {
 /** All panes, in the order of the navigation. The first is the default. */
 export const PANES: readonly [Pane, ...Pane[]] = [
   {
-    path: 'plants',
     title: 'Plants',
     purpose: 'Your plants, as they are now.',
     scope: 'plants:read',
     view: PlantsPane,
   },
   {
-    path: 'log',
     title: 'Log',
     purpose: 'Every event of every owner, newest first.',
     scope: 'plants:audit',
     view: LogPane,
   },
   {
-    path: 'history',
     title: 'History',
     purpose: 'Everything that happened to one plant.',
     scope: 'plants:audit',
     view: HistoryPane,
   },
   {
-    path: 'time',
     title: 'Time',
     purpose: 'The plants as they were, and what changed between two moments.',
     scope: 'plants:audit',
     view: TimePane,
   },
   {
-    path: 'proof',
     title: 'Proof',
     purpose: 'Checked in this browser, not by the service.',
     view: ProofPane,
   },
   {
-    path: 'instance',
     title: 'Instance',
     purpose: 'The state of the instance that answers.',
     scope: 'plants:audit',
     view: InstancePane,
   },
 ];
+
+/** The path of the pane with a title, in addresses. */
+export const pathOf = (title: string): string => title.toLowerCase();

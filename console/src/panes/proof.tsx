@@ -26,7 +26,6 @@ export function ProofPane() {
     busy.value = `Checking: ${subject}`;
     const outcome = await work(mine.signal);
     if (running.current !== mine) return;
-    running.current = undefined;
     busy.value = '';
     shown.value = { subject, outcome };
   };

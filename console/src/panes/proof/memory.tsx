@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { parseWitnessKey } from '../../../../src/tlog/verifier-key.ts';
 import { counted } from '../../numbers.ts';
-import type { RememberedLog } from '../../proof/memory.ts';
 import { momentOf } from '../../times.ts';
 import { Field, sends } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
@@ -21,7 +20,18 @@ export function Remembered() {
       ) : (
         <ul class="kept">
           <li>
-            <RememberedView log={log} />
+            <div>
+              <strong>{log.origin}</strong>
+              <p>
+                {counted(log.size, 'event')}, seen at {momentOf(log.seenAt)}. Its key, trusted since{' '}
+                {momentOf(log.trustedSince)}:
+              </p>
+              <code>{log.vkey}</code>
+              <details>
+                <summary>The checkpoint</summary>
+                <pre class="code">{log.checkpoint}</pre>
+              </details>
+            </div>
             <button type="button" aria-label={`Forget ${log.origin}`} onClick={() => memory.forget()}>
               Forget
             </button>
@@ -29,22 +39,6 @@ export function Remembered() {
         </ul>
       )}
     </section>
-  );
-}
-
-function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, checkpoint } }: { log: RememberedLog }) {
-  return (
-    <div>
-      <strong>{origin}</strong>
-      <p>
-        {counted(size, 'event')}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
-      </p>
-      <code>{vkey}</code>
-      <details>
-        <summary>The checkpoint</summary>
-        <pre class="code">{checkpoint}</pre>
-      </details>
-    </div>
   );
 }
 
@@ -56,16 +50,17 @@ export function DamagedMemory() {
         What this browser remembers of the log and of witnesses is damaged. Nothing can be verified until you press
         Forget everything.
       </p>
-      <button type="button" onClick={forgetAll}>
+      <button
+        type="button"
+        onClick={() => {
+          memory.forget();
+          memory.trustWitnesses([]);
+        }}
+      >
         Forget everything
       </button>
     </section>
   );
-}
-
-function forgetAll(): void {
-  memory.forget();
-  memory.trustWitnesses([]);
 }
 
 /** The witnesses that are trusted. */
