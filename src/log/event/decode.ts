@@ -6,7 +6,8 @@ import { WireReader } from './wire-reader.ts';
 
 type Values = Record<string, unknown>;
 
-interface Message {
+/** The fields of a message. */
+export interface Message {
   /** By number. */
   readonly fields: readonly (Field | undefined)[];
   /** The message in the field with this number. */
@@ -15,7 +16,8 @@ interface Message {
   readonly isRefused: (number: number) => boolean;
 }
 
-const messageOf = (
+/** A message with these fields. `isRefused` and `nested`: see Message. */
+export const messageOf = (
   fields: readonly Field[],
   isRefused: Message['isRefused'] = () => false,
   nested?: Message['nested'],
@@ -156,10 +158,11 @@ function readContent(bytes: Uint8Array, { type, content }: EventType, values: Va
 }
 
 /**
- * Reads the fields of a message up to its end into `values`. Returns whether there were fields that this release does
- * not know. Throws RangeError unless the numbers ascend and no default is written.
+ * Reads the fields of a message up to its end into `values`, and `data: true` if it has the nested one. Returns whether
+ * there were fields that this release does not know. Throws RangeError unless the numbers ascend and no default is
+ * written.
  */
-function readMessage(reader: WireReader, message: Message, values: Values): boolean {
+export function readMessage(reader: WireReader, message: Message, values: Values): boolean {
   const { fields, nested, isRefused } = message;
   let isExtended = false;
   for (let last = 0; !reader.isAtEnd; ) {

@@ -1,7 +1,8 @@
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { decode } from './decode.ts';
+import { WireType } from '@bufbuild/protobuf/wire';
+import { decode, type Message, messageOf, readMessage } from './decode.ts';
 import type { Erases, LoggedEvent, StoredEvent } from './event.ts';
-import { DIGEST, HASH } from './fields.ts';
+import { DIGEST, type Field, HASH } from './fields.ts';
+import { WireReader } from './wire-reader.ts';
 import { WireWriter } from './wire-writer.ts';
 
 /** Numbers of the fields of plantstore.v1.Record. */
@@ -52,59 +53,50 @@ function writeErases({ owner, key }: Erases): void {
   writer.close(start);
 }
 
+const FIELDS: readonly Field[] = [
+  { name: 'event', kind: 'bytes', number: EVENT },
+  { name: 'content', kind: 'bytes', number: CONTENT },
+  { name: 'erasedBy', kind: 'count', number: ERASED_BY },
+];
+
+const refuse = (): never => {
+  throw new RangeError('it has a field that an event cannot have');
+};
+
+const ERASES_MESSAGE = messageOf(
+  [
+    { name: 'owner', kind: 'text', number: OWNER, hasPresence: true },
+    { name: 'key', kind: 'bytes', number: KEY },
+  ],
+  refuse,
+);
+const RECORD = messageOf(FIELDS, refuse, { number: ERASES, message: ERASES_MESSAGE });
+const PROVEN_RECORD = messageOf(FIELDS, refuse);
+
 /** The event of `recordBytes`. Throws RangeError, with the reason, for bytes that it would not write. */
 export function eventOfRecord(record: Uint8Array): LoggedEvent {
-  const { event, ...rest } = partsOf(record);
+  const { event, ...rest } = partsOf(record, RECORD);
   const end = event.length - DIGEST;
   if (end < HASH_TAG.length || Buffer.compare(event.subarray(end - HASH_TAG.length, end), HASH_TAG) !== 0)
     throw new RangeError('its hash is missing');
-  const bytes = event.subarray(0, end - HASH_TAG.length);
-  return decoded(record, { ...rest, bytes, hash: event.subarray(end) }, recordBytes);
+  return decode({ ...rest, bytes: event.subarray(0, end - HASH_TAG.length), hash: event.subarray(end) });
 }
 
 /** The event of `provenRecordBytes`, with zeros for the hash. Throws like `eventOfRecord`. */
 export function eventOfProvenRecord(record: Uint8Array): LoggedEvent {
-  const { event, ...rest } = partsOf(record);
-  return decoded(record, { ...rest, bytes: event, hash: new Uint8Array(DIGEST) }, provenRecordBytes);
+  const { event, ...rest } = partsOf(record, PROVEN_RECORD);
+  return decode({ ...rest, bytes: event, hash: new Uint8Array(DIGEST) });
 }
 
 type Parts = Pick<StoredEvent, 'content' | 'erasedBy' | 'erases'> & { readonly event: Uint8Array };
 
-function partsOf(record: Uint8Array): Parts {
-  const reader = new BinaryReader(record);
-  let [event, content, erasedBy, erases]: [Uint8Array?, Uint8Array?, number?, Erases?] = [];
-  while (reader.pos < reader.len) {
-    const [number, type] = reader.tag();
-    if (number === EVENT && type === WireType.LengthDelimited) event = reader.bytes();
-    else if (number === CONTENT && type === WireType.LengthDelimited) content = reader.bytes();
-    else if (number === ERASED_BY && type === WireType.Varint) erasedBy = Number(reader.int64());
-    else if (number === ERASES && type === WireType.LengthDelimited) erases = erasesOf(reader.bytes());
-    else throw new RangeError('it has a field that an event cannot have');
-  }
+function partsOf(record: Uint8Array, message: Message): Parts {
+  const values: Record<string, unknown> = {};
+  readMessage(new WireReader(record), message, values);
+  const { event, content, erasedBy, owner, key, data } = values as Partial<Parts & Erases> & { data?: true };
   if (event === undefined) throw new RangeError('it has no event');
-  return { event, content, erasedBy, erases };
-}
-
-/** What an import takes over has to be removed and published where it is imported. */
-function erasesOf(bytes: Uint8Array): Erases {
-  const reader = new BinaryReader(bytes);
-  let [owner, key]: [string, Uint8Array] = ['', new Uint8Array()];
-  while (reader.pos < reader.len) {
-    const [number, type] = reader.tag();
-    if (number === OWNER && type === WireType.LengthDelimited) owner = reader.string();
-    else if (number === KEY && type === WireType.LengthDelimited) key = reader.bytes();
-    else throw new RangeError('it has a field that an event cannot have');
-  }
-  return { owner, key, isCleared: false, isPublished: false };
-}
-
-/** Decodes a record. It must be as `write` writes it: a reader accepts other forms. */
-function decoded(
-  record: Uint8Array,
-  stored: Omit<StoredEvent, 'position'>,
-  write: (event: StoredEvent) => Uint8Array,
-): LoggedEvent {
-  const event = decode(stored);
-  if (Buffer.compare(write(event), record) !== 0) throw new RangeError('its encoding is not canonical');
-  return event;
+  if (data === undefined) return { event, content, erasedBy };
+  if (owner === undefined || key === undefined) throw new RangeError('it does not say whom it erases');
+  // What an import takes over has to be removed and published where it is imported.
+  return { event, content, erasedBy, erases: { owner, key, isCleared: false, isPublished: false } };
 }
