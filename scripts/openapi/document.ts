@@ -120,17 +120,13 @@ const IF_NONE_MATCH: Schema = {
   schema: { type: 'string' },
 };
 
-const isList = ({ responseField }: HttpRule): boolean =>
-  responseField !== undefined && typeOf(responseField).kind === 'messages';
+const isList = ({ responseField }: HttpRule): boolean => responseField?.fieldKind === 'list';
 
 const headers = (...names: string[]): Schema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 function messagesOf({ bodyField, responseField }: HttpRule): DescMessage[] {
-  return [bodyField, responseField].flatMap((field) => {
-    const type = field && typeOf(field);
-    return type !== undefined && 'message' in type ? [type.message] : [];
-  });
+  return [bodyField, responseField].flatMap((field) => field?.message ?? []);
 }
 
 const changesPlants = ({ verb }: HttpRule): boolean => verb !== 'GET';
@@ -240,6 +236,8 @@ function messageSchema(message: DescMessage): Schema {
 
 /** The schema of a field's JSON form. Messages are references into the components. */
 function fieldSchema(field: DescField): Schema {
+  if (field.fieldKind === 'list') return { type: 'array', items: reference(field.message!) };
+  if (field.fieldKind === 'message') return reference(field.message);
   const type = typeOf(field);
   const more = FIELD_TEXTS[fullName(field)];
   switch (type.kind) {
@@ -252,10 +250,6 @@ function fieldSchema(field: DescField): Schema {
       };
     case 'enum':
       return { type: 'string', enum: [...type.values.keys()], ...more };
-    case 'message':
-      return reference(type.message);
-    case 'messages':
-      return { type: 'array', items: reference(type.message) };
   }
 }
 

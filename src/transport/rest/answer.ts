@@ -27,10 +27,8 @@ export function compileResponder(rule: HttpRule): Responder {
       reply.code(204);
       return undefined;
     };
-  const type = typeOf(responseField);
-  if (type.kind === 'messages') return listAnswer(rule, responseField, type.message);
-  if (type.kind !== 'message') throw new Error(`REST has no form for ${responseField} as a response body`);
-  const encode = compileEncoder(type.message);
+  if (responseField.fieldKind === 'list') return listAnswer(rule, responseField, responseField.message!);
+  const encode = compileEncoder(responseField.message!);
   return (result, _request, reply) => {
     position(result, reply);
     if (rule.verb === 'GET') reply.header('cache-control', CACHING);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import type { DescMessage } from '@bufbuild/protobuf';
 import { isOptional, typeOf } from './http-rule.ts';
 
 /** Writes a value as JSON. */
@@ -14,7 +14,7 @@ export function compileEncoder(message: DescMessage, hidden: readonly string[] =
   const fields = shown.map((field) => ({
     localName: field.localName,
     prefix: `${JSON.stringify(field.jsonName)}:`,
-    encode: valueEncoder(field),
+    encode: typeOf(field).kind === 'string' ? JSON.stringify : String,
     optional: isOptional(field),
   }));
   return (value) => {
@@ -27,21 +27,6 @@ export function compileEncoder(message: DescMessage, hidden: readonly string[] =
     }
     return `{${text}}`;
   };
-}
-
-function valueEncoder(field: DescField): Encoder<unknown> {
-  const type = typeOf(field);
-  switch (type.kind) {
-    case 'string':
-      return JSON.stringify;
-    case 'integer':
-      return String;
-    case 'enum':
-    case 'messages':
-      throw new Error(`REST has no form for ${field} inside a message`);
-    case 'message':
-      return compileEncoder(type.message) as Encoder<unknown>;
-  }
 }
 
 /** Writes rows as a JSON array. */

@@ -65,24 +65,21 @@ export interface IntegerType {
   readonly format: 'int32' | 'int64';
   readonly min: bigint;
   readonly max: bigint;
-  readonly zero: number | bigint;
   /** An integer within the bounds, in its form in a message. */
   toField(value: bigint): number | bigint;
 }
 
-/** The types of request and response fields that REST supports. */
+/** The types of fields that REST has a form for, beside the messages that are bodies. */
 export type FieldType =
   | IntegerType
   | { readonly kind: 'string' }
   /** By the names of the values without their common prefix, and without the value for unspecified. */
-  | { readonly kind: 'enum'; readonly values: ReadonlyMap<string, number> }
-  | { readonly kind: 'message'; readonly message: DescMessage }
-  | { readonly kind: 'messages'; readonly message: DescMessage };
+  | { readonly kind: 'enum'; readonly values: ReadonlyMap<string, number> };
 
 const STRING = { kind: 'string' } as const;
 /** The only int32 fields in REST are counts. */
-const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, zero: 0, toField: Number };
-const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
+const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, toField: Number };
+const INT64: IntegerType = { ...integerOf('int64', 63n), toField: (value) => value };
 
 function integerOf<Format extends string>(format: Format, bits: bigint) {
   return { kind: 'integer', format, min: -(2n ** bits), max: 2n ** bits - 1n } as const;
@@ -94,8 +91,6 @@ export function typeOf(field: DescField): FieldType {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return COUNT;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
   if (field.fieldKind === 'enum') return { kind: 'enum', values: namesOf(field.enum) };
-  if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
-  if (field.fieldKind === 'list' && field.listKind === 'message') return { kind: 'messages', message: field.message };
   throw new Error(`REST has no form for ${field}`);
 }
 

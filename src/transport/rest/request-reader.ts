@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import type { FastifyRequest } from 'fastify';
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { JsonText } from '../../json/json-text.ts';
 import { malformedBody, readBody, readJsonBody } from '../http/body.ts';
-import { type FieldType, type HttpRule, invalidField, isOptional, toInteger, typeOf } from './http-rule.ts';
+import { type HttpRule, invalidField, isOptional, toInteger, typeOf } from './http-rule.ts';
 
 /** Compiles the reader of a rule's requests. Throws for a rule that REST cannot represent. */
 export function compileReader({ method, pathFields, queryFields, bodyField }: HttpRule) {
-  const { typeName } = method.input;
+  const defaults = create(method.input);
   const inPath = pathFields.map(fieldInPath);
   const inQuery = queryFields.map(fieldInQuery);
-  const readMessage = bodyField && bodyReader(bodyField);
+  const readMessage = bodyField && compileBodyReader(bodyField.message!);
   const bodyPath = bodyField && `${bodyField.name}.`;
   return {
     /** What REST says of an error: the body is one field of the message, so a path begins in the body. */
@@ -22,11 +22,11 @@ export function compileReader({ method, pathFields, queryFields, bodyField }: Ht
 
     /** Reads the message from path, query and body. Throws MALFORMED_REQUEST or INVALID_FIELD. */
     read({ params, query, body }: FastifyRequest): Message {
-      const message: Message & Record<string, unknown> = { $typeName: typeName };
-      for (const { localName, key, read } of inPath) message[localName] = read((params as Query)[key]);
+      const message: Message & Record<string, unknown> = { ...defaults };
+      for (const { localName, key, read } of inPath) message[localName] = read((params as Query)[key]!);
       for (const { localName, key, read } of inQuery) {
-        const value = read((query as Query)[key]);
-        if (value !== undefined) message[localName] = value;
+        const text = (query as Query)[key];
+        if (text !== undefined) message[localName] = read(text);
       }
       if (readMessage === undefined) return message;
       if (body === undefined) throw new PlantStoreError('MALFORMED_REQUEST', 'the body is missing; send a JSON object');
@@ -34,12 +34,6 @@ export function compileReader({ method, pathFields, queryFields, bodyField }: Ht
       return message;
     },
   };
-}
-
-function bodyReader(field: DescField): (body: Buffer) => Message {
-  const type = typeOf(field);
-  if (type.kind !== 'message') throw new Error(`REST has no form for ${field} as a request body`);
-  return compileBodyReader(type.message);
 }
 
 /** Takes an application/json body as bytes, which the route decodes. For Fastify's content type parser. */
@@ -65,7 +59,7 @@ interface UrlField {
   readonly localName: string;
   readonly key: string;
   /** Throws INVALID_FIELD. */
-  read(text: string | string[] | undefined): unknown;
+  read(text: string | string[]): unknown;
 }
 
 function fieldInPath(field: DescField): UrlField {
@@ -78,13 +72,10 @@ function fieldInPath(field: DescField): UrlField {
   return { localName, key: name, read };
 }
 
-/** An absent parameter leaves an `optional` field unset, and any other field at its default. */
 function fieldInQuery(field: DescField): UrlField {
   const { localName, jsonName, name } = field;
   const readText = textReader(field);
-  const absent = isOptional(field) ? undefined : zeroOf(typeOf(field));
   const read: UrlField['read'] = (text) => {
-    if (text === undefined) return absent;
     if (typeof text !== 'string') throw invalidField(name, 'given once');
     // A client that lost the text, such as a cursor, would get the answer to another question.
     if (text === '') throw invalidField(name, 'absent, or not empty');
@@ -93,7 +84,6 @@ function fieldInQuery(field: DescField): UrlField {
   return { localName, key: jsonName, read };
 }
 
-/** Throws for a field that has no REST form in a URL. */
 function textReader(field: DescField): (text: string) => unknown {
   const type = typeOf(field);
   const { name } = field;
@@ -104,8 +94,6 @@ function textReader(field: DescField): (text: string) => unknown {
       return (text) => toInteger(type, DECIMAL.test(text) ? BigInt(text) : undefined, name);
     case 'enum':
       return (text) => enumValue(type.values, text, name);
-    default:
-      throw new Error(`REST has no form for ${field} in a URL`);
   }
 }
 
@@ -114,8 +102,6 @@ function enumValue(values: ReadonlyMap<string, number>, text: string, name: stri
   if (value === undefined) throw invalidField(name, [...values.keys()].join(' or '));
   return value;
 }
-
-const zeroOf = (type: FieldType): unknown => (type.kind === 'integer' ? type.zero : type.kind === 'enum' ? 0 : '');
 
 /**
  * Compiles the function that reads messages of one type from JSON bodies. Types are strict: no value is converted, and
@@ -151,7 +137,6 @@ function memberReader(field: DescField): (body: JsonText, value: unknown) => unk
   const { name, jsonName } = field;
   if (!isOptional(field)) throw new Error(`${field} must be optional, so that it can be seen to be missing`);
   if (type.kind === 'integer') return (body) => toInteger(type, body.integer(jsonName), name, UNQUOTED);
-  if (type.kind !== 'string') throw new Error(`REST has no form for ${field} in a body`);
   return (_body, value) => {
     if (typeof value !== 'string') throw invalidField(name, 'a string');
     return value;
