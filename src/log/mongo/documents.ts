@@ -125,7 +125,7 @@ function bytesOf(value: unknown): Uint8Array {
 export function toRow(document: PlantDocument): OwnedRow {
   const { owner, id } = document._id;
   if (typeof owner !== 'string' || !Long.isLong(id)) throw new MalformedRowError('a document of `plants`');
-  return withKey({ owner, id: id.toBigInt() }, document);
+  return withKey({ owner, id: bigintOf(id) }, document);
 }
 
 /** The row as a document. The client omits an unset text. */
