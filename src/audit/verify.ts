@@ -68,6 +68,20 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
 }
 
 async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
+  // Before the log's end is asked for: then it has whatever these compare with it.
+  const others = (await options.checks?.()) ?? [];
+  try {
+    yield* verifiedWith(others, store, options);
+  } finally {
+    for (const check of others) await check.close?.();
+  }
+}
+
+async function* verifiedWith(
+  others: readonly Check[],
+  store: Store,
+  options: VerifyOptions,
+): AsyncGenerator<Progress | Verdict> {
   const fault = await store.fault();
   let stop: Stop | undefined;
   const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
@@ -105,7 +119,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     storage,
     treeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
-    ...((await options.checks?.()) ?? []),
+    ...others,
   ];
   /** What a check says, if it says anything by now. */
   const asked = async ({ question }: Check, found: () => Found) => {
@@ -115,37 +129,33 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
       return failureOf(error, question, fault);
     }
   };
+  const failures = new Map<Check, Failure>();
   try {
-    const failures = new Map<Check, Failure>();
-    try {
-      for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
-        options.signal?.throwIfAborted();
-        for (const check of checks) {
-          const failure = failures.has(check) ? undefined : await asked(check, () => check.take(events));
-          if (failure !== undefined) failures.set(check, failure);
-        }
-        yield { position: events.at(-1)!.position, end };
-      }
-    } catch (error) {
+    for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
       options.signal?.throwIfAborted();
-      stop = stopAt(error, fault);
+      for (const check of checks) {
+        const failure = failures.has(check) ? undefined : await asked(check, () => check.take(events));
+        if (failure !== undefined) failures.set(check, failure);
+      }
+      yield { position: events.at(-1)!.position, end };
     }
-    const answers: Answer[] = [];
-    for (const check of checks) {
-      const { question } = check;
-      const isAsked = stop === undefined || check === storage;
-      const failure =
-        failures.get(check) ?? (isAsked ? await asked(check, () => check.finish()) : unanswered(question, stop!));
-      // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
-      const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
-      const isUnsure = stop === undefined && isDisturbed && !areMissing && OF_FOLD.includes(question);
-      answers.push({ question, failure: isUnsure ? UNSURE : failure });
-    }
-    const ok = answers.every(({ failure }) => failure === undefined);
-    yield { ok, head, checkpoint: compared, answers };
-  } finally {
-    for (const check of checks) await check.close?.();
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    stop = stopAt(error, fault);
   }
+  const answers: Answer[] = [];
+  for (const check of checks) {
+    const { question } = check;
+    const isAsked = stop === undefined || check === storage;
+    const failure =
+      failures.get(check) ?? (isAsked ? await asked(check, () => check.finish()) : unanswered(question, stop!));
+    // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
+    const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
+    const isUnsure = stop === undefined && isDisturbed && !areMissing && OF_FOLD.includes(question);
+    answers.push({ question, failure: isUnsure ? UNSURE : failure });
+  }
+  const ok = answers.every(({ failure }) => failure === undefined);
+  yield { ok, head, checkpoint: compared, answers };
 }
 
 /** What a view shows of events, or without one the events. Undefined: an erasure disturbs it. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { TILE_WIDTH } from '../../src/tlog/tile.ts';
 import { atOnce, Database as Memory } from '../simulation/store/database.ts';
@@ -79,4 +80,22 @@ test.each([1, 3])('an erasure of 2 events that says %i is found', async (erased)
   await store.append([seal(headAt(events.at(-1)!), event, 'an erasure', Date.now())]);
   for (const bobs of [events[4]!, events[5]!]) await memory.putEvent(withoutContent(bobs, 13));
   expect((await verdictOf(store)).places.contents).toBe(13);
+});
+
+test('a topic that gets events while it is opened is compared with a log that has them', async () => {
+  const { store } = open();
+  await append(store, added('alice', 1n));
+  const positions: number[] = [];
+  let isClosed = false;
+  const checks = async () => {
+    await append(store, added('alice', 2n));
+    const take = (events: readonly LoggedEvent[]) => void positions.push(...events.map(({ position }) => position));
+    const close = async () => {
+      isClosed = true;
+    };
+    return [{ question: 'topic', take, finish: () => undefined, close } as const];
+  };
+  expect((await verdictOf(store, { checks })).verdict.ok).toBe(true);
+  expect(positions).toEqual([1, 2]);
+  expect(isClosed).toBe(true);
 });
