@@ -49,11 +49,10 @@ export function createLogger(level: string, destination: DestinationStream): Log
 }
 
 /**
- * A function that writes lines of a logger at level info from their members as JSON, each after a comma: `,"bytes":7`.
- * It searches no line for tokens, and does not ask for the level. So each member that a caller chose must be plain text
- * that went through `withoutTokens`.
+ * A function that writes lines of a logger at level info with these members. It searches no line for tokens, and does
+ * not ask for the level. So each text that a caller chose must have gone through `withoutTokens`.
  */
-export function infoLines(logger: Logger): (members: string) => void {
+export function infoLines(logger: Logger): (members: object) => void {
   const { [symbols.streamSym]: destination } = logger as unknown as Record<
     symbol,
     { lastLevel?: number } & DestinationStream
@@ -61,7 +60,7 @@ export function infoLines(logger: Logger): (members: string) => void {
   const time = isoTime();
   return (members) => {
     destination!.lastLevel = levels.values.info!;
-    destination!.write(`{"level":"info"${time()}${members}}\n`);
+    destination!.write(`{"level":"info"${time()},${JSON.stringify(members).slice(1)}\n`);
   };
 }
 
