@@ -16,7 +16,7 @@ import {
   walked,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
-import { openReader, openWriter } from './connection.ts';
+import { openReader, openWriter, prepareQuery } from './connection.ts';
 import { IN_USE } from './damage.ts';
 import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
@@ -82,11 +82,11 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
 }
 
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
-  const next = db.prepare(`SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
-  next.setReadBigInts(true);
+  const next = prepareQuery(db, `SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const names = next.columns().map(({ name }) => name.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase()));
   const log: FormerLog<FormerEvent> = {
     total: Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last),
-    read: async (after) => next.all(after).map(formerOf),
+    read: async (after) => (next.all(after) as unknown as SQLOutputValue[][]).map((row) => formerOf(names, row)),
     eventOf: takenOver,
   };
   const notes = notesIn(db);
@@ -112,13 +112,8 @@ function closeJournal(db: DatabaseSync, name: 'main' | 'new', path: string): voi
   throw new Error(`${path}${IN_USE}`);
 }
 
-/** The members of a row, by the names of its columns. */
-const formerOf = (row: Readonly<Record<string, SQLOutputValue>>): FormerEvent =>
-  Object.fromEntries(
-    Object.entries(row)
-      .filter(([, value]) => value !== null)
-      .map(([column, value]) => [column.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase()), value]),
-  );
+const formerOf = (names: readonly string[], row: readonly SQLOutputValue[]): FormerEvent =>
+  Object.fromEntries(names.map((name, at) => [name, row[at]]).filter(([, value]) => value !== null));
 
 const NOTES = `SELECT owner, event_id AS eventId, actor, issuer, erased_by IS NOT NULL AS isErased, published AS isPublished
   FROM erasures ORDER BY since, event_id`;
