@@ -41,7 +41,8 @@ function write(path: string, draft: string, file: string): Head {
     sync(dirname(file));
     return head;
   } finally {
-    rmSync(draft, { force: true });
+    // SQLite leaves the journal where the disk is full.
+    for (const left of [draft, `${draft}-journal`]) rmSync(left, { force: true });
   }
 }
 

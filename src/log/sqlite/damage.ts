@@ -40,8 +40,11 @@ export const IN_USE =
 /** This user may not write to the database (SQLITE_READONLY), or not open it or a file beside it (SQLITE_CANTOPEN). */
 const NO_RIGHTS = [8, 14];
 
-/** A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE). */
-const FULL = [...NOT_WRITTEN, 4_874];
+/**
+ * A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE), or a large
+ * backup (SQLITE_IOERR).
+ */
+const FULL = [...NOT_WRITTEN, 4_874, 10];
 
 function wordsFor(errcode: number, message: string): string {
   if ((errcode & 0xff) === SQLITE_BUSY) return IN_USE;

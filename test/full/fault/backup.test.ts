@@ -145,7 +145,9 @@ test('a backup replaces nothing, is its owner’s alone, and is refused for Mong
 test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup', async () => {
   const data = { DATA_DIR: join(root, 'data') };
   const store = openSqlite(data.DATA_DIR);
-  await append(store, ...Array.from({ length: 2_000 }, (_, id) => added('alice', BigInt(id))));
+  // More than SQLite writes at the end, from memory.
+  const long = 'x'.repeat(1_000);
+  await append(store, ...Array.from({ length: 2_000 }, (_, id) => added('alice', BigInt(id), long, long)));
   await store.close();
   const { code, stdout, stderr } = await run(
     'prlimit',
