@@ -1,12 +1,14 @@
-import { Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
+import { ReadPace } from '../../src/transport/grpc/pace.ts';
 import { HttpConnection } from '../../src/transport/http/connection.ts';
 
 /** A connection whose work the test gives, and on which it sees what the admission does with it. */
@@ -33,6 +35,10 @@ class TestConnection extends Connection {
 }
 
 const nothing = () => {};
+
+/** Connections that are read at once, as none sends much. */
+const pace = new ReadPace();
+afterAll(() => pace.close());
 
 /** Milliseconds that have passed: only `spend` lets them pass, however busy the machine is. */
 let passed = 0;
@@ -408,16 +414,49 @@ describe('over gRPC', () => {
   test('one connection is first read in a turn of the event loop, however little that costs the turn', async () => {
     const admission = new Admission(limits, () => {});
     let served = 0;
-    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, () => served++, nothing);
+    for (let number = 0; number < 5; number++) new GrpcConnection(new Socket(), admission, pace, () => served++);
     for (const turn of [1, 2, 3, 4, 5]) {
       await setImmediate();
       expect(served).toBe(turn);
     }
   });
 
+  test('a client that leaves before its turn is known to have left, and nothing is made for it', async () => {
+    const admission = new Admission(limits, () => {});
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const accepted = once(server, 'connection');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('PRI * HTTP/2.0');
+    const [socket] = (await accepted) as [Socket];
+    let served = 0;
+    for (let number = 0; number < 1_000; number++) new GrpcConnection(new Socket(), admission, pace, nothing);
+    new GrpcConnection(socket, admission, pace, () => served++);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    client.end();
+    await closed;
+    expect(admission.turns.waiting).toBeGreaterThan(0);
+    while (admission.turns.waiting > 0) await setImmediate();
+    expect(served).toBe(0);
+    server.close();
+  });
+
+  test('one that has to wait is stopped each time: Node reads on once it has written', async () => {
+    const admission = new Admission(limits, () => {});
+    let isReading = true;
+    const handle = { bytesRead: 0, readStop: () => (isReading = false), readStart: () => (isReading = true) };
+    const connection = new GrpcConnection(Object.assign(new Socket(), { _handle: handle }), admission, pace, nothing);
+    while (admission.turns.waiting > 0) await setImmediate();
+    for (const _ of [1, 2]) {
+      isReading = true;
+      connection.pause();
+      expect(isReading).toBe(false);
+    }
+  });
+
   test('a turn of the event loop has so few calls that what Node does for them beside it has an end too', async () => {
     const admission = new Admission(limits, () => {});
-    const connection = new GrpcConnection(new Socket(), admission, nothing, nothing);
+    const connection = new GrpcConnection(new Socket(), admission, pace, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -431,7 +470,7 @@ describe('over gRPC', () => {
   test('calls of a connection that is closed wait for no turn', async () => {
     const admission = new Admission(limits, () => {});
     const closing = new Socket();
-    const connection = new GrpcConnection(closing, admission, nothing, nothing);
+    const connection = new GrpcConnection(closing, admission, pace, nothing);
     await setImmediate();
     let begun = 0;
     for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
@@ -445,7 +484,7 @@ describe('over gRPC', () => {
 test('a connection of any protocol that is closed before its first turn is forgotten', () => {
   const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 }, () => {});
   const sockets = [new Socket(), new Socket().on('data', () => {}).on('end', () => {})] as const;
-  new GrpcConnection(sockets[0], admission, nothing, nothing);
+  new GrpcConnection(sockets[0], admission, pace, nothing);
   new HttpConnection(sockets[1], admission);
   expect(admission.turns.waiting).toBe(2);
   for (const socket of sockets) socket.emit('close');

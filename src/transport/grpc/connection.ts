@@ -1,34 +1,17 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { type Caller, Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
-import { handleOf } from './sockets.ts';
+import type { Paced, ReadPace } from './pace.ts';
+import { EarlyBytes, handleOf } from './sockets.ts';
 
-/** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
-const MAX_METADATA = 16 * 1024;
-/** What HTTP/2 counts for each field beside its name and value. */
-const FIELD = 32;
-/** What a stream takes in memory beside its metadata and message, and what each field of its metadata takes. */
+/** What a stream takes in memory beside its metadata and message. */
 const STREAM = 4 * 1024;
-const FIELD_HELD = 256;
 /** Most bytes of headers that have no end yet: HTTP/2 refuses more. */
 const MAX_UNFINISHED = 128 * 1024;
-/** Milliseconds between two looks at what connections have sent. */
-const LOOK = 250;
-/**
- * Milliseconds between two looks at what is read that is no call, such as frames that open windows. Node parses it at
- * once, and tells nobody.
- */
-const PACE = 10;
-/** Most bytes of that between two looks, of all connections, before those that sent most of it have to wait. */
-const MOST_UNPACED = 256 * 1024;
-/** Most bytes of that which a connection that had to wait may send in one read and need not wait again. */
-const MOST_AT_ONCE = 16 * 1024;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
@@ -44,9 +27,6 @@ const MOST_RESET = 16;
 const SMALL = 64;
 const FIRST_PIECES = 4;
 const MOST_SMALL = 256;
-/** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
-const REFLECTION = '/grpc.reflection.';
-const MOST_ANSWERS = 64 * 1024;
 /** What the library keeps of a small piece until its message is whole. */
 const PIECE_HELD = 256;
 
@@ -61,6 +41,8 @@ const SPARED = 16;
  * and the library do for a call before its turn, and for one that ends before, is then at the pace of the turns too.
  */
 const MOST_WAITING = 16;
+/** Most bytes that are read of a connection before its turn. */
+const EARLY = 64 * 1024;
 /**
  * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes
  * at once. So no turn of the event loop has many such reads.
@@ -108,17 +90,17 @@ export interface WaitingCall {
  * again. It counts what its streams hold, also those that the library refuses, and headers without an end, for which
  * there is no stream yet.
  */
-export class GrpcConnection extends Connection {
+export class GrpcConnection extends Connection implements Paced {
   readonly protocol = 'grpc';
   readonly #socket: Socket;
   readonly #admission: Admission;
   /** Gives the socket to the library. Undefined once it has it. */
   #serve: (() => void) | undefined;
-  readonly #onLarge: (connection: GrpcConnection) => void;
+  readonly #pace: ReadPace;
   readonly #calls: WaitingCall[] = [];
   /** Whether nothing is read until its turn, and its calls have begun. */
   #isStopped = false;
-  /** Whether its turn to read has to come later, since it sent much. */
+  /** Whether the pace says when it reads on. */
   #isPaced = false;
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
@@ -148,16 +130,17 @@ export class GrpcConnection extends Connection {
   #small = 0;
   #kept = 0;
 
-  /**
-   * Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. `onLarge`
-   * is called when it has sent much in one read.
-   */
-  constructor(socket: Socket, admission: Admission, serve: () => void, onLarge: (connection: GrpcConnection) => void) {
+  /** Takes a socket that was just accepted. `serve` gives it to the library, when it is its turn. */
+  constructor(socket: Socket, admission: Admission, pace: ReadPace, serve: () => void) {
     super(admission.fresh.grpc);
-    this.#onLarge = onLarge;
+    this.#pace = pace;
     this.#socket = socket;
     this.#admission = admission;
-    this.#serve = serve;
+    const early = new EarlyBytes(socket, EARLY);
+    this.#serve = () => {
+      early.putBack();
+      serve();
+    };
     (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     socket.once('close', () => this.#close());
     this.#tls = socket instanceof TLSSocket ? HANDSHAKE_HELD : 0;
@@ -176,7 +159,7 @@ export class GrpcConnection extends Connection {
   }
 
   /** Lets nothing more be read until `resume`, and then at its turn. */
-  pace(): void {
+  pause(): void {
     this.#isPaced = true;
     this.#stop();
   }
@@ -187,26 +170,34 @@ export class GrpcConnection extends Connection {
     if (this.#isStopped) this.#admission.turns.add(this);
   }
 
-  /** Bytes of no call that were read since this was last asked. */
+  /** Bytes of no call that Node has parsed since this was last asked. */
   readSince(): number {
+    if (this.#serve !== undefined) return 0;
     const { bytesRead } = this.#socket;
     const read = Math.max(bytesRead - this.#known, 0);
     this.#known = bytesRead;
     return read;
   }
 
+  /** Also where it is stopped: Node reads on once it has written. */
   #stop(): void {
-    if (this.#isStopped) return;
     this.#isStopped = true;
     handleOf(this.#socket)?.readStop();
   }
 
-  /** Node reads once in the next turn of the event loop. Nothing more is read, unless that was little. */
+  /** Node reads once before the next turn of the event loop. Nothing more is read, unless that was little. */
   #readOnce(): void {
     this.#admission.turns.follows(READ);
+    const began = performance.now();
     setImmediate(() => {
-      if (this.readSince() > MOST_AT_ONCE) this.#onLarge(this);
+      this.#pace.hasRead(this, performance.now() - began);
+      if (!this.#isPaced && this.#calls.length < MOST_WAITING) this.#start();
     });
+  }
+
+  #start(): void {
+    this.#isStopped = false;
+    handleOf(this.#socket)?.readStart();
   }
 
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
@@ -229,17 +220,16 @@ export class GrpcConnection extends Connection {
       this.#serve = undefined;
       if (this.#socket.destroyed) return false;
       serve();
-      this.#socket.read(0);
+      this.#stop();
       this.#readOnce();
       return false;
     }
     const call = this.#calls.shift();
     if (call === undefined) {
       if (!this.#isStopped || this.#isPaced) return false;
-      this.#isStopped = false;
       // Who sends much without a call is no new client.
       this.#admission.begins(this);
-      handleOf(this.#socket)?.readStart();
+      this.#start();
       this.#readOnce();
       return false;
     }
@@ -369,14 +359,6 @@ export class GrpcConnection extends Connection {
   }
 }
 
-/**
- * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next
- * full garbage collection.
- */
-function release(this: ServerHttp2Stream): void {
-  this.removeAllListeners('data').removeAllListeners('end');
-}
-
 /** Puts back every Authorization field of a stream: Node keeps the first one, and a call must have one alone. */
 function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, raw: string[]): void {
   const tokens = raw.filter((_, index) => index % 2 === 1 && raw[index - 1] === 'authorization');
@@ -387,166 +369,3 @@ function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _fla
 /** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
 const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
   state !== undefined && state !== constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
-
-/**
- * The size of metadata as HTTP/2 counts it, and what it takes in memory. Reads lengths alone: Node has joined repeated
- * headers, and to read the text would copy them.
- */
-function measure(headers: IncomingHttpHeaders): { readonly size: number; readonly held: number } {
-  let size = 0;
-  let fields = 0;
-  for (const name in headers) {
-    const value = headers[name];
-    const values = typeof value === 'string' ? [value] : (value ?? []);
-    size += name.length;
-    for (const each of values) size += FIELD + each.length;
-    fields += values.length;
-  }
-  return { size, held: size + fields * FIELD_HELD };
-}
-
-/** A stream as Node tells of it before anything is made of it. */
-interface Begun {
-  readonly stream: ServerHttp2Stream;
-  readonly headers: IncomingHttpHeaders;
-}
-
-/** The open connections of a gRPC server. The library itself tells neither of streams that it refuses nor of sizes. */
-export class GrpcConnections {
-  readonly #admission: Admission;
-  readonly #open = new Set<GrpcConnection>();
-  /** Those that sent much and wait. One of them reads on after each look. */
-  readonly #paced = new Set<GrpcConnection>();
-  readonly #methods: ReadonlySet<string>;
-  readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
-  readonly #timers: readonly NodeJS.Timeout[];
-  readonly #begun = (message: unknown) => this.#opened(message as Begun);
-  readonly #closed = (message: unknown) => this.#over(message as Begun);
-
-  /** `methods`: the paths of all methods that are served. There must be one before the first connection. */
-  constructor(admission: Admission, methods: ReadonlySet<string>) {
-    this.#admission = admission;
-    this.#methods = methods;
-    subscribe('http2.server.stream.created', this.#begun);
-    subscribe('http2.server.stream.close', this.#closed);
-    this.#timers = [setInterval(() => this.#look(), LOOK), setInterval(() => this.#pace(), PACE)];
-    for (const timer of this.#timers) timer.unref();
-  }
-
-  /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
-  add(socket: Socket, serve: () => void): void {
-    const connection = new GrpcConnection(socket, this.#admission, serve, (large) => this.#hold(large));
-    this.#open.add(connection);
-    socket.once('close', () => {
-      this.#open.delete(connection);
-      this.#paced.delete(connection);
-    });
-  }
-
-  /** Why no method gets the call of a stream, if none does. */
-  refusalOf(stream: ServerHttp2Stream): Refusal | undefined {
-    return this.#refusals.get(stream);
-  }
-
-  /** Looks no more. */
-  close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    unsubscribe('http2.server.stream.created', this.#begun);
-    unsubscribe('http2.server.stream.close', this.#closed);
-  }
-
-  #opened({ stream, headers }: Begun): void {
-    const { session } = stream;
-    const connection = this.#ownOf(stream);
-    if (session === undefined || connection === undefined) return;
-    const { size, held } = measure(headers);
-    const answers = headers[':path']?.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
-    connection.opened(session, stream, held + answers);
-    stream.on('close', release);
-    const refusal = this.#refusal(headers, size);
-    if (refusal !== undefined) {
-      this.#refusals.set(stream, refusal);
-      // The library itself would answer a method that it does not know, at once: so a call of one takes another's way.
-      if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
-    }
-    // Nobody reads binary metadata. The library would make an object of each comma in it: 1 MiB of 14 KiB.
-    for (const name in headers)
-      if (name.endsWith('-bin') || (refusal !== undefined && !NEEDED.has(name))) delete headers[name];
-  }
-
-  #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
-    const path = headers[':path'] ?? '';
-    if (!this.#methods.has(path))
-      return {
-        code: Status.UNIMPLEMENTED,
-        details: `The server does not implement the method ${path.slice(0, MAX_PATH)}`,
-        isUnmatched: true,
-      };
-    if (size > MAX_METADATA) return TOO_LARGE;
-    return (headers['grpc-encoding'] ?? 'identity') === 'identity' ? undefined : COMPRESSED;
-  }
-
-  #over({ stream }: Begun): void {
-    this.#ownOf(stream)?.closed(stream);
-  }
-
-  /** The connection of a stream, unless it is another server's. */
-  #ownOf(stream: ServerHttp2Stream): GrpcConnection | undefined {
-    const connection = connectionOf(stream);
-    return connection !== undefined && this.#open.has(connection) ? connection : undefined;
-  }
-
-  #look(): void {
-    for (const connection of this.#open) connection.look();
-  }
-
-  #pace(): void {
-    this.#resumeOne();
-    let all = 0;
-    const large: GrpcConnection[] = [];
-    for (const connection of this.#open) {
-      const read = connection.readSince();
-      all += read;
-      if (read > MOST_UNPACED / this.#open.size) large.push(connection);
-    }
-    if (all > MOST_UNPACED) for (const connection of large) this.#hold(connection);
-  }
-
-  /** The caller with the fewest such connections comes first. */
-  #resumeOne(): void {
-    const [[next] = []] = [...Map.groupBy(this.#paced, ({ caller }) => caller).values()].toSorted(
-      (one, other) => one.length - other.length,
-    );
-    if (next === undefined) return;
-    this.#paced.delete(next);
-    next.resume();
-  }
-
-  #hold(connection: GrpcConnection): void {
-    if (!this.#open.has(connection)) return;
-    connection.pace();
-    this.#paced.add(connection);
-  }
-}
-
-/** The status of a call that no method gets. `isUnmatched`: because there is none. */
-export interface Refusal {
-  readonly code: Status;
-  readonly details: string;
-  readonly isUnmatched?: true;
-}
-
-const TOO_LARGE: Refusal = {
-  code: Status.RESOURCE_EXHAUSTED,
-  details: 'the metadata of a call may have at most 16 KiB',
-};
-/** A few bytes of a compressed message could become the largest one. */
-const COMPRESSED: Refusal = {
-  code: Status.UNIMPLEMENTED,
-  details: 'send messages without compression (grpc-encoding: identity)',
-};
-/** Characters of an unknown path that are sent back. */
-const MAX_PATH = 256;
-
-/** The headers by which the library finds the method. */
-const NEEDED: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority', 'content-type', 'te']);

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { createServer, type TlsOptions, type Server as TlsServer } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
-import { startReading, stopReading } from './sockets.ts';
+import { EarlyBytes, startReading, stopReading } from './sockets.ts';
 
 /** Handshakes of which bytes are read: Node does the work for all that arrived in one turn of the event loop. */
 const MOST = 16;
@@ -152,7 +152,7 @@ class Handshake extends Connection {
   over: () => void = () => {};
   readonly #socket: Socket;
   readonly #admission: Admission;
-  #bytes: Buffer = Buffer.alloc(0);
+  readonly #early: EarlyBytes;
   #isWhole = false;
 
   constructor(socket: Socket, admission: Admission) {
@@ -160,35 +160,31 @@ class Handshake extends Connection {
     this.#socket = socket;
     this.#admission = admission;
     admission.opened(this);
-    // 'close' follows an error.
-    socket.on('error', () => {}).on('readable', this.#receive);
+    this.#early = new EarlyBytes(socket, MAX_RECORD, () => this.#receive());
   }
 
-  /** Reads until it begins: so it hears when its client leaves, and nothing is begun for whoever has left. */
-  readonly #receive = (): void => {
-    const more: Buffer | null = this.#socket.read();
-    if (more === null) return;
-    this.#bytes = Buffer.concat([this.#bytes, more]);
-    if (this.#bytes[0] !== FIRST) {
-      this.#putBack();
+  #receive(): void {
+    const { bytes } = this.#early;
+    if (bytes[0] !== FIRST) {
+      this.#early.putBack();
       this.plain();
       return;
     }
-    const { length } = this.#bytes;
+    const { length } = bytes;
     if (length > MAX_RECORD) {
       this.#socket.destroy();
       return;
     }
     this.#admission.memory.set(this, length);
-    if (this.#isWhole || length < HEAD || length < HEAD + this.#bytes.readUInt16BE(LENGTH)) return;
+    if (this.#isWhole || length < HEAD || length < HEAD + bytes.readUInt16BE(LENGTH)) return;
     this.#isWhole = true;
     this.whole();
-  };
+  }
 
   override work(): boolean {
     const socket = this.#socket;
     if (socket.destroyed) return false;
-    this.#putBack();
+    this.#early.putBack();
     stopReading(socket);
     this.#admission.memory.set(this, HANDSHAKE_HELD);
     // It may have been ended to make room.
@@ -196,10 +192,6 @@ class Handshake extends Connection {
     this.#admission.turns.follows(SIGNATURE);
     this.begin();
     return false;
-  }
-
-  #putBack(): void {
-    this.#socket.off('readable', this.#receive).unshift(this.#bytes);
   }
 
   goOn(): void {

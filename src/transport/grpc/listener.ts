@@ -27,8 +27,7 @@ export function createListener(
   onConnection: (socket: Socket) => void,
 ) {
   const options = tls === undefined ? identity && optionsOfInstances(identity) : optionsOfCallers(tls.current);
-  if (options === undefined)
-    return { server: createServer({ pauseOnConnect: true }, onConnection), endHandshakes: () => {} };
+  if (options === undefined) return { server: createServer(onConnection), endHandshakes: () => {} };
   const timeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
   const plain = tls === undefined ? onConnection : (socket: Socket) => socket.destroy();
   const handshakes = new Handshakes(options, timeout, admission, onConnection, plain);

@@ -16,13 +16,8 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
 import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
-import {
-  connectionOf,
-  type GrpcConnection,
-  type GrpcConnections,
-  type Refusal,
-  type WaitingCall,
-} from './connection.ts';
+import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
+import type { GrpcConnections, Refusal } from './connections.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -66,7 +61,7 @@ const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one r
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
-/** The library would announce compressions, and a message in one is refused; see COMPRESSED in connection.ts. */
+/** The library would announce compressions, and a message in one is refused; see COMPRESSED in connections.ts. */
 const UNCOMPRESSED = new Metadata();
 UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 

@@ -22,7 +22,7 @@ import type { ConnectionLimits } from '../admission/connection.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
 import { closeWide, listenWide } from '../listeners.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
-import { GrpcConnections } from './connection.ts';
+import { GrpcConnections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
 import { answerOf } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
@@ -163,7 +163,7 @@ const uncalled = ({ methods }: DescService): Record<string, () => void> =>
  */
 const limitsOf = (idleTimeout: number): ServerOptions => ({
   'grpc.max_receive_message_length': MAX_MESSAGE,
-  // A client queues any further calls itself.
+  // A client queues any further calls itself. Some begin up to a hundred before they know this.
   'grpc.max_concurrent_streams': 128,
   'grpc.keepalive_time_ms': idleTimeout * 500,
   'grpc.keepalive_timeout_ms': idleTimeout * 400,

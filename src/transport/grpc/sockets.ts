@@ -24,3 +24,32 @@ export function startReading(socket: Socket): void {
   handle.reading = true;
   handle.readStart();
 }
+
+/**
+ * What a client sends before its connection's turn comes. It is read, since nobody hears of a client that leaves a
+ * socket that is not read, and waits in memory until `putBack`.
+ */
+export class EarlyBytes {
+  bytes: Buffer = Buffer.alloc(0);
+  readonly #socket: Socket;
+  readonly #read: () => void;
+
+  /** `onBytes` is called after each read. Past `most` bytes, no more is read. */
+  constructor(socket: Socket, most: number, onBytes: () => void = () => {}) {
+    this.#socket = socket;
+    this.#read = () => {
+      const more: Buffer | null = socket.read();
+      if (more === null) return;
+      this.bytes = Buffer.concat([this.bytes, more]);
+      if (this.bytes.length > most) socket.off('readable', this.#read);
+      onBytes();
+    };
+    // 'close' follows an error.
+    socket.on('error', () => {}).on('readable', this.#read);
+  }
+
+  /** Lets others read the socket from its beginning. */
+  putBack(): void {
+    this.#socket.off('readable', this.#read).unshift(this.bytes);
+  }
+}

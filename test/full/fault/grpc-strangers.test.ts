@@ -1,25 +1,31 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, constants, type OutgoingHttpHeaders } from 'node:http2';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import tls from 'node:tls';
 import { create } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { credentials, status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ListPlantsResponseSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { Admission } from '../../../src/transport/admission/admission.ts';
+import { CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, GrpcApp, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
 import { ALICE } from '../../support/principal.ts';
 import { frame, rawCall, rawSession, rawStream } from '../../support/raw-grpc.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Calls at once on a connection: what the service allows. */
 const STREAMS = 128;
+const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 /** Metadata or a message of a call, in bytes. */
 const LARGE = 14_000;
 const MESSAGE = Buffer.alloc(60_000);
 /** What requests may hold together, in bytes. The service has this share of its MEMORY. */
 const MAX_HELD = 64 * 1024 * 1024;
 
+const directory = temporaryDirectory(afterAll);
 let service: Service;
 let token: string;
 let alice: GrpcClient;
@@ -115,7 +121,7 @@ test.each<[string, number, number, OutgoingHttpHeaders, Uint8Array]>([
     { authenticate, admission },
   );
   using strangers = new Strangers(app.address);
-  const call = { ':path': '/plantstore.v1.PlantStoreService/ListPlants', authorization: 'unknown', ...headers };
+  const call = { ':path': LIST, authorization: 'unknown', ...headers };
   // Waits like the others, but holds little.
   const modest = rawSession(app.address);
   const waiting = rawCall(modest, { authorization: 'unknown' }, frame(Buffer.alloc(0)));
@@ -135,16 +141,31 @@ test.each<[string, number, number, OutgoingHttpHeaders, Uint8Array]>([
   session.destroy();
 });
 
+/** The head of a frame (RFC 9113, section 4.1). */
+const head = (length: number, type: number, flags: number, stream: number) => {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUIntBE(length, 0, 3);
+  bytes.writeUInt8(type, 3);
+  bytes.writeUInt8(flags, 4);
+  bytes.writeUInt32BE(stream, 5);
+  return bytes;
+};
+
+/** A call, whose fields no table keeps (RFC 7541, section 6.2.2). */
+function beginning(stream: number, path: string): Buffer {
+  const fields = { ':method': 'POST', ':scheme': 'http', ':path': path, 'content-type': 'application/grpc' };
+  const block = Object.entries(fields).flatMap(([name, value]) => [
+    Buffer.of(0, name.length),
+    Buffer.from(name),
+    Buffer.of(value.length),
+    Buffer.from(value),
+  ]);
+  const length = block.reduce((sum, piece) => sum + piece.length, 0);
+  return Buffer.concat([head(length, 1, 4, stream), ...block]);
+}
+
 test('headers without an end hold no more on many connections than their bound', async () => {
   const [host, port] = service.grpcUrl.split(':');
-  const head = (length: number, type: number, flags: number, stream: number) => {
-    const bytes = Buffer.alloc(9);
-    bytes.writeUIntBE(length, 0, 3);
-    bytes.writeUInt8(type, 3);
-    bytes.writeUInt8(flags, 4);
-    bytes.writeUInt32BE(stream, 5);
-    return bytes;
-  };
   // Fields of 16,000 bytes, not indexed: `:fern: xxx`, one to a frame. HEADERS, then CONTINUATION (RFC 9113, 6.10).
   const field = Buffer.concat([Buffer.from([0x00, 0x01, 0x66, 0x7f, 0x81, 0x7c]), Buffer.alloc(16_000, 'x')]);
   const block = Array.from({ length: 8 }, (_, index) => [head(field.length, index === 0 ? 1 : 9, 0, 1), field]);
@@ -163,10 +184,9 @@ test('headers without an end hold no more on many connections than their bound',
 const WINDOW_UPDATE = Buffer.from([0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const OPENING = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
 
-test('connections that send frames without end that are no call are read in turns: others are served meanwhile', async () => {
-  const { hostname, port } = new URL(`http://${service.grpcUrl}`);
+/** How many lists are served one after the other within 2 s, while these connections send frames that are no call. */
+async function servedBeside(sockets: readonly Socket[], list: () => Promise<unknown>): Promise<number> {
   const flood = Buffer.concat(Array.from({ length: 5_000 }, () => WINDOW_UPDATE));
-  const sockets = Array.from({ length: 32 }, () => connect(Number(port), hostname).on('error', () => {}));
   for (const socket of sockets) {
     const send = () => {
       while (!socket.destroyed && socket.write(flood));
@@ -176,11 +196,59 @@ test('connections that send frames without end that are no call are read in turn
   }
   await sleep(500);
   let served = 0;
-  for (const end = performance.now() + 2_000; performance.now() < end; served++) await isServed();
+  for (const end = performance.now() + 2_000; performance.now() < end; served++) await list();
   for (const socket of sockets) socket.destroy();
+  return served;
+}
+
+test('connections that send frames without end that are no call are read in turns: others are served meanwhile', async () => {
+  const { hostname, port } = new URL(`http://${service.grpcUrl}`);
+  const sockets = Array.from({ length: 32 }, () => connect(Number(port), hostname).on('error', () => {}));
   // Some 490 on two cores; 25 where each turn of the event loop parses what all of them have sent.
-  expect(served).toBeGreaterThan(100);
+  expect(await servedBeside(sockets, isServed)).toBeGreaterThan(100);
 });
+
+test('so are those over TLS, also if Node writes when they have to wait', async () => {
+  const ca = new CertificateAuthority(directory, 'ca');
+  const { certificate, key } = ca.issue('server');
+  await using other = await startService({ GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key });
+  const address = other.grpcUrl.replace('127.0.0.1', 'localhost');
+  const { hostname: host, port } = new URL(`https://${address}`);
+  const trusted = readFileSync(ca.certificate);
+  const client = grpcClient(address, { tls: credentials.createSsl(trusted) });
+  const metadata = bearer(await other.token('alice'));
+  const open = async () => {
+    const socket = tls.connect({ host, port: Number(port), ca: trusted, ALPNProtocols: ['h2'] }).on('error', () => {});
+    await once(socket, 'secureConnect');
+    return socket.resume();
+  };
+  const sockets = await Promise.all(Array.from({ length: 32 }, open));
+  expect(await servedBeside(sockets, () => unary(client, 'listPlants', {}, metadata))).toBeGreaterThan(100);
+  client.close();
+});
+
+test('clients that begin calls and leave, again and again, keep no new connection waiting for those that are gone', async () => {
+  const { hostname, port } = new URL(`http://${service.grpcUrl}`);
+  const calls = Array.from({ length: 128 }, (_, call) => beginning(2 * call + 1, LIST));
+  let hasEnded = false;
+  const come = () => {
+    if (hasEnded) return;
+    const socket = connect(Number(port), hostname)
+      .on('error', () => {})
+      .on('close', come)
+      .resume();
+    socket.write(Buffer.concat([OPENING, ...calls]), () => setTimeout(() => socket.resetAndDestroy(), 100));
+  };
+  for (let number = 0; number < 64; number++) come();
+  await sleep(1_000);
+  const health = { ':path': '/grpc.health.v1.Health/Check' };
+  for (let number = 0; number < 5; number++) {
+    const session = rawSession(service.grpcUrl);
+    expect(await rawCall(session, health, frame(Buffer.alloc(0)))).toMatchObject({ status: status.OK });
+    session.destroy();
+  }
+  hasEnded = true;
+}, 10_000);
 
 /** PING, and what its answer begins with (RFC 9113, section 6.7). */
 const PING = Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);

@@ -1,0 +1,160 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { status as Status } from '@grpc/grpc-js';
+import type { Admission } from '../admission/admission.ts';
+import { connectionOf, GrpcConnection } from './connection.ts';
+import { ReadPace } from './pace.ts';
+
+/** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
+const MAX_METADATA = 16 * 1024;
+/** What HTTP/2 counts for each field of metadata beside its name and value, and what it takes in memory. */
+const FIELD = 32;
+const FIELD_HELD = 256;
+/** Milliseconds between two looks at what connections have sent. */
+const LOOK = 250;
+/** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
+const REFLECTION = '/grpc.reflection.';
+const MOST_ANSWERS = 64 * 1024;
+
+/**
+ * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next
+ * full garbage collection.
+ */
+function release(this: ServerHttp2Stream): void {
+  this.removeAllListeners('data').removeAllListeners('end');
+}
+
+/**
+ * The size of metadata as HTTP/2 counts it, and what it takes in memory. Reads lengths alone: Node has joined repeated
+ * headers, and to read the text would copy them.
+ */
+function measure(headers: IncomingHttpHeaders): { readonly size: number; readonly held: number } {
+  let size = 0;
+  let fields = 0;
+  for (const name in headers) {
+    const value = headers[name];
+    const values = typeof value === 'string' ? [value] : (value ?? []);
+    size += name.length;
+    for (const each of values) size += FIELD + each.length;
+    fields += values.length;
+  }
+  return { size, held: size + fields * FIELD_HELD };
+}
+
+/** A stream as Node tells of it before anything is made of it. */
+interface Begun {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** The open connections of a gRPC server. The library itself tells neither of streams that it refuses nor of sizes. */
+export class GrpcConnections {
+  readonly #admission: Admission;
+  readonly #open = new Set<GrpcConnection>();
+  readonly #pace = new ReadPace();
+  readonly #methods: ReadonlySet<string>;
+  readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
+  readonly #timer = setInterval(() => this.#look(), LOOK).unref();
+  readonly #begun = (message: unknown) => this.#opened(message as Begun);
+  readonly #closed = (message: unknown) => this.#over(message as Begun);
+
+  /** `methods`: the paths of all methods that are served. There must be one before the first connection. */
+  constructor(admission: Admission, methods: ReadonlySet<string>) {
+    this.#admission = admission;
+    this.#methods = methods;
+    subscribe('http2.server.stream.created', this.#begun);
+    subscribe('http2.server.stream.close', this.#closed);
+  }
+
+  /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
+  add(socket: Socket, serve: () => void): void {
+    const connection = new GrpcConnection(socket, this.#admission, this.#pace, serve);
+    this.#open.add(connection);
+    this.#pace.add(connection);
+    socket.once('close', () => {
+      this.#open.delete(connection);
+      this.#pace.remove(connection);
+    });
+  }
+
+  /** Why no method gets the call of a stream, if none does. */
+  refusalOf(stream: ServerHttp2Stream): Refusal | undefined {
+    return this.#refusals.get(stream);
+  }
+
+  /** Looks no more. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#pace.close();
+    unsubscribe('http2.server.stream.created', this.#begun);
+    unsubscribe('http2.server.stream.close', this.#closed);
+  }
+
+  #opened({ stream, headers }: Begun): void {
+    const { session } = stream;
+    const connection = this.#ownOf(stream);
+    if (session === undefined || connection === undefined) return;
+    const { size, held } = measure(headers);
+    const answers = headers[':path']?.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
+    connection.opened(session, stream, held + answers);
+    stream.on('close', release);
+    const refusal = this.#refusal(headers, size);
+    if (refusal !== undefined) {
+      this.#refusals.set(stream, refusal);
+      // The library itself would answer a method that it does not know, at once: so a call of one takes another's way.
+      if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
+    }
+    // Nobody reads binary metadata. The library would make an object of each comma in it: 1 MiB of 14 KiB.
+    for (const name in headers)
+      if (name.endsWith('-bin') || (refusal !== undefined && !NEEDED.has(name))) delete headers[name];
+  }
+
+  #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
+    const path = headers[':path'] ?? '';
+    if (!this.#methods.has(path))
+      return {
+        code: Status.UNIMPLEMENTED,
+        details: `The server does not implement the method ${path.slice(0, MAX_PATH)}`,
+        isUnmatched: true,
+      };
+    if (size > MAX_METADATA) return TOO_LARGE;
+    return (headers['grpc-encoding'] ?? 'identity') === 'identity' ? undefined : COMPRESSED;
+  }
+
+  #over({ stream }: Begun): void {
+    this.#ownOf(stream)?.closed(stream);
+  }
+
+  /** The connection of a stream, unless it is another server's. */
+  #ownOf(stream: ServerHttp2Stream): GrpcConnection | undefined {
+    const connection = connectionOf(stream);
+    return connection !== undefined && this.#open.has(connection) ? connection : undefined;
+  }
+
+  #look(): void {
+    for (const connection of this.#open) connection.look();
+  }
+}
+
+/** The status of a call that no method gets. `isUnmatched`: because there is none. */
+export interface Refusal {
+  readonly code: Status;
+  readonly details: string;
+  readonly isUnmatched?: true;
+}
+
+const TOO_LARGE: Refusal = {
+  code: Status.RESOURCE_EXHAUSTED,
+  details: 'the metadata of a call may have at most 16 KiB',
+};
+/** A few bytes of a compressed message could become the largest one. */
+const COMPRESSED: Refusal = {
+  code: Status.UNIMPLEMENTED,
+  details: 'send messages without compression (grpc-encoding: identity)',
+};
+/** Characters of an unknown path that are sent back. */
+const MAX_PATH = 256;
+
+/** The headers by which the library finds the method. */
+const NEEDED: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority', 'content-type', 'te']);
