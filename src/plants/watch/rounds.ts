@@ -1,9 +1,7 @@
 import { cpuTime, monotonic, nextTurn, setTimer } from '../../time/host.ts';
 import type { Channel, Subscriber } from './channel.ts';
 
-/** Watches that are served between two looks at the CPU that it took. */
-const SHARE = 16;
-/** Milliseconds of CPU after which other work has a turn. */
+/** Milliseconds after which other work has a turn. */
 const SLICE = 4;
 /** Milliseconds for other work after each of CPU: an event with thousands of watchers must not stop the adds. */
 const REST = 7;
@@ -41,13 +39,12 @@ export class Rounds {
   #turn(): void {
     this.#isPlanned = false;
     const [start, before] = [monotonic(), cpuTime()];
-    let [served, isLate] = [0, false];
+    let isLate = false;
     for (const [subscriber, since] of this.#due) {
       isLate ||= start - since > LATE;
       this.#due.delete(subscriber);
       subscriber.deliver();
-      served++;
-      if (served % SHARE === 0 && cpuTime() - before >= SLICE) break;
+      if (monotonic() - start >= SLICE) break;
     }
     const rest = (cpuTime() - before) * (isLate ? LATE_REST : REST);
     this.#restUntil = Math.max(this.#restUntil, monotonic() - CREDIT) + rest;
