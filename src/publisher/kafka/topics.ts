@@ -28,9 +28,13 @@ export interface TopicSettings {
   readonly retention: number;
 }
 
-/** Topic settings for a retention in seconds, of any size; 0: forever. */
+/**
+ * Topic settings for a retention in seconds, of any size; 0: forever. It counts by the clock of the broker, which would
+ * refuse the records of an instance whose clock is ahead, and delete those of one whose clock is behind.
+ */
 const kept = (seconds: number) => ({
   'cleanup.policy': 'delete',
+  'message.timestamp.type': 'LogAppendTime',
   'retention.ms': seconds === 0 ? '-1' : String(seconds * 1_000),
   'retention.bytes': '-1',
 });

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
 import { kafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
+import { createTopics, namesFor, toCommitted } from '../../../src/publisher/kafka/topics.ts';
+import { eventMessage } from '../../../src/publisher/message.ts';
 import { added, chain, deleted, TRACEPARENT } from '../../support/events.ts';
 import { verifyLog } from '../../support/fold.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
@@ -129,6 +131,22 @@ export function publishing(bench: KafkaBench): void {
       { low: 0, high: 0 },
     ]);
     client.close();
+  });
+
+  test('takes events of an instance whose clock is ahead', async () => {
+    const settings = bench.newTopic();
+    const names = namesFor(settings.topic);
+    const client = new KafkaClient(settings);
+    await client.connect();
+    await createTopics(client, names, settings);
+    const [event] = chain(EMPTY_HEAD, plants(0, 1));
+    // What the client library adds, by the clock of the process.
+    const message = { ...eventMessage(event!)!, timestamp: String(Date.now() + 7_200_000) };
+    const producer = await client.producer(names.transactionalId, 60_000);
+    await producer.send(settings.topic, 0, [message]);
+    await producer.commit(names.group, names.checkpoint, toCommitted({ position: 1, hash: '', ends: [0, -1, -1] }));
+    client.close();
+    expect(positionsOf(await readTopic(kafka, settings.topic))).toEqual([1]);
   });
 
   test('shows nothing of a transaction that was never ended, and its events are published anew', () =>
