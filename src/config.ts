@@ -153,10 +153,12 @@ const PRODUCTION = /^prod(uction)?$/i;
 function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values): string[] {
   if (mode === 'development') return [];
   const refused = (what: string) =>
-    `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want development mode`;
+    `${what}, so development mode is refused; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want it`;
   return [
     ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
-    ...(LOOPBACK.test(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
+    ...(LOOPBACK.test(host)
+      ? []
+      : [refused(`HOST is ${JSON.stringify(host)}, and other machines may reach what is not loopback`)]),
   ];
 }
 

@@ -62,6 +62,8 @@ const jwksUrl = z
   .refine(({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname)))
   .refine(({ username, password }) => username === '' && password === '');
 
+const notBlank = z.string().regex(/\S/);
+
 const path = z.string().transform((value) => resolve(value));
 const pemFile = values('the path of a PEM file', path);
 
@@ -124,10 +126,10 @@ export const SETTINGS = {
   MONGODB_URI: secret('mongodb://HOST/... or mongodb+srv://HOST/...', z.string().regex(/^mongodb(\+srv)?:\/\/[^/]/)),
   DATA_DIR: values('a folder', path, './data'),
   JWKS_URL: secret('an https URL without credentials, or http on loopback', jwksUrl),
-  JWT_ISSUER: values('the issuer of tokens', z.string()),
-  JWT_AUDIENCE: values('the audience of tokens', z.string()),
+  JWT_ISSUER: values('the issuer of tokens', notBlank),
+  JWT_AUDIENCE: values('the audience of tokens', notBlank),
   AUTH_MODE: values('development, or nothing', z.enum(['development'])),
-  JWT_OWNER_CLAIM: values('the name of a claim', z.string(), 'sub'),
+  JWT_OWNER_CLAIM: values('the name of a claim', notBlank, 'sub'),
   JWT_REQUIRED_SCOPES: values('plants:read, plants:write or both, separated by a space', scopes, ''),
   JWKS_MAX_STALE: values('whole seconds from 0 to 31536000', integer(0, 31_536_000), '86400'),
   RATE_LIMIT: values('a whole number from 1 to 1000000; leave it unset for no limit', integer(1, 1_000_000)),

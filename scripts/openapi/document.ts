@@ -22,7 +22,7 @@ function openApiDocument(service: DescService): object {
       title: 'Plant Store',
       version: INTERFACE_VERSION,
       description:
-        'Every failure has an Error as its body, and a stable reason in `Plantstore-Reason`. An unsupported method gets 405 with `Allow`; an unknown path gets ' +
+        'Every failure has an Error as its body, and a stable reason in `Plantstore-Reason`. An unsupported method gets 405 with `Allow`, and what is no method of HTTP gets 400; an unknown path gets ' +
         `404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

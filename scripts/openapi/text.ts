@@ -99,7 +99,8 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
 
 /** What REST answers with, by reason. */
 export const FAILURES = {
-  MALFORMED_REQUEST: 'the request is malformed, its URL and headers exceed 16 KiB, or its body is not a JSON object',
+  MALFORMED_REQUEST:
+    'the request is malformed, its URL and headers exceed 16 KiB, its body is not a JSON object, or has over 1,000 values',
   INVALID_FIELD: 'a value is missing or invalid',
   INVALID_CURSOR: 'the cursor is invalid',
   PLANT_ALREADY_EXISTS: 'you already have a plant with this id',

@@ -27,7 +27,7 @@ export class JsonText {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
     const found = scan(this.#text, MAX_VALUES);
-    if (found === undefined) throw new SyntaxError(`too large: it has over ${MAX_VALUES} values`);
+    if (found === undefined) throw new SyntaxError(`too complex: it has over ${MAX_VALUES} values`);
     this.value = parse(this.#text);
     const { members, doubtful } = found;
     if (members !== countMembers(this.value)) throw new SyntaxError('ambiguous: it names a member twice');
@@ -65,7 +65,8 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new SyntaxError('not valid JSON (RFC 8259)');
+    const mark = text.startsWith('\ufeff') ? ': it begins with a byte order mark' : '';
+    throw new SyntaxError(`not valid JSON (RFC 8259)${mark}`);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }

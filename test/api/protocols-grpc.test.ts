@@ -167,5 +167,10 @@ test('no compression is announced that would be refused', async () => {
   const [answer] = await once(stream, 'response');
   expect(answer['grpc-accept-encoding']).toBe('identity');
   stream.resume();
+  const compressed = rawStream(session, { 'grpc-encoding': 'gzip' });
+  compressed.end(frame(Buffer.alloc(0), { compressed: 1 }));
+  const [refusal] = await once(compressed, 'response');
+  expect(refusal).toMatchObject({ 'grpc-status': '12', 'grpc-accept-encoding': 'identity' });
+  compressed.resume();
   session.destroy();
 });

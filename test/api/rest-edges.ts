@@ -348,6 +348,12 @@ export const NO_REQUESTS: readonly NoRequest[] = [
     return `${POST(token, fields, 'HTTP/1.0')}${BEHIND}`;
   }),
   // RFC 9112, section 3.2.
+  ...['a b', 'a/../b', 'a@b', 'a:b', '[::1', 'a, b'].map((host) =>
+    noRequest(`a Host that is none: ${host}`, (token) => {
+      const fields = `Host: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`;
+      return `GET /plants HTTP/1.1\r\n${fields}\r\n`;
+    }),
+  ),
   ...['HTTP/1.1', 'HTTP/1.0'].flatMap((version) =>
     ['plants', 'others'].map((second) =>
       noRequest(`two Host headers in ${version}: ${second}`, (token) => {

@@ -70,7 +70,7 @@ test('calling.md gives each reason over REST the status and the code that it has
     reasons!.split(', ').map((reason) => [reason, { status: Number(status), code: Number(code) }, name] as const),
   );
   expect(told.map(([, { code }]) => codeName(code))).toEqual(told.map(([, , name]) => name));
-  const { EVENT_NOT_FOUND, OWNER_BEING_ERASED, COUNT_OUTDATED, MAY_NOT_ERASE, CANCELLED, ...ofRest } = ERRORS;
+  const { WATCH_TOO_SLOW, OWNER_BEING_ERASED, COUNT_OUTDATED, MAY_NOT_ERASE, CANCELLED, ...ofRest } = ERRORS;
   const kinds = Object.entries(ofRest).map(([reason, { status, code }]) => [reason, { status, code }]);
   expect(Object.fromEntries(told)).toEqual(Object.fromEntries(kinds));
 });

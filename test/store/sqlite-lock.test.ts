@@ -42,7 +42,7 @@ test('a data directory is for one service at a time, and free again when it is r
   release();
   const again = lockDataDirectory(directory);
   release();
-  expect(() => lockDataDirectory(directory)).toThrow('another service runs on');
+  expect(() => lockDataDirectory(directory)).toThrow('another process of plantstore uses');
   again();
 });
 
@@ -67,7 +67,7 @@ test('a database is for one service at a time, also where another data directory
     [other, directory],
   ] as const) {
     const release = lockDataDirectory(first);
-    expect(() => lockDataDirectory(second)).toThrow('another service runs on');
+    expect(() => lockDataDirectory(second)).toThrow('another process of plantstore uses');
     release();
     lockDataDirectory(second)();
   }
@@ -91,7 +91,8 @@ test('a folder may have the databases of services that have links to them, each 
   // Also where the link is beside it.
   symlinkSync(join(directory, 'b.sqlite'), join(directory, DATABASE_FILE));
   const releases = [lockDataDirectory(first), lockDataDirectory(second)];
-  for (const taken of [third, directory]) expect(() => lockDataDirectory(taken)).toThrow('another service runs on');
+  for (const taken of [third, directory])
+    expect(() => lockDataDirectory(taken)).toThrow('another process of plantstore uses');
   for (const release of releases) release();
   for (const free of [third, directory]) lockDataDirectory(free)();
 });

@@ -202,7 +202,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     const unlock = lockDataDirectory(directory);
     expect(await command(['upgrade'], environment)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('another service runs on the data directory'),
+      stderr: expect.stringContaining('another process of plantstore uses the data directory'),
     });
     unlock();
     const erased = await command(['erase', '--owner', 'nobody'], environment);

@@ -203,6 +203,7 @@ test.each([
   ['CORS_ORIGINS', 'app.test'],
   ['CORS_ORIGINS', 'https://app.test/'],
   ['CORS_ORIGINS', 'https://*.app.test'],
+  ['JWT_OWNER_CLAIM', ' '],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
   ['LOG_ORIGIN', 'log+example'],
   ['LOG_ORIGIN', 'log example'],
@@ -353,7 +354,7 @@ test.each([
 
 test('a command that accepts and issues no token needs no word for it', () => {
   const environment = { NODE_ENV: 'production', HOST: '0.0.0.0' };
-  expect(() => loadConfig(environment)).toThrow('refuses development mode');
+  expect(() => loadConfig(environment)).toThrow('development mode is refused');
   expect(loadConfig(environment, { usesTokens: false }).issuer).toBeUndefined();
 });
 

@@ -161,7 +161,7 @@ export type GetHeadResponse = Message<"plantstore.v1.GetHeadResponse"> & {
   /**
    * The newest checkpoint of the log, at most some seconds old: a signed note (c2sp.org/tlog-checkpoint) of the size
    * and root of its Merkle tree. /log/key has its public key. /log/checkpoint serves a checkpoint with cosignatures of
-   * witnesses.
+   * witnesses. Empty while none can be signed: /log/checkpoint says why.
    *
    * @generated from field: string checkpoint = 2;
    */

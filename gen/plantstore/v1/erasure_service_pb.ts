@@ -217,7 +217,8 @@ export const ErasureService: GenService<{
    * Erases an owner: appends OwnerErased, which deletes all plants that the owner has, and removes the contents of all
    * earlier events of the owner. The events and their hashes stay. The owner may add plants again at once. Sends
    * progress, and last the outcome. If the call ends early after the event was appended, the erasure continues. Another
-   * call with the same subject key waits for its end. Another call without it erases what the owner has added since. FAILED_PRECONDITION if the service may not change events (MAY_NOT_ERASE).
+   * call with the same subject key waits for its end. Another call without it erases what the owner has added since.
+   * FAILED_PRECONDITION if the service may not change events (MAY_NOT_ERASE).
    *
    * @generated from rpc plantstore.v1.ErasureService.EraseOwner
    */

@@ -45,6 +45,6 @@ function lockOf(database: string): string {
 /** `what`: of what it makes this process the only service, and what to do if it is not. */
 function lock(file: string, what: string): () => void {
   const unlock = naming(file, () => tryLock(file));
-  if (unlock === undefined) throw new Error(`another service runs on ${what}`);
+  if (unlock === undefined) throw new Error(`another process of plantstore uses ${what}`);
   return unlock;
 }

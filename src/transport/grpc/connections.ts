@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { status as Status } from '@grpc/grpc-js';
+import { Metadata, status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { connectionOf, GrpcConnection } from './connection.ts';
 import { ReadPace } from './pace.ts';
@@ -141,6 +141,7 @@ export class GrpcConnections {
 export interface Refusal {
   readonly code: Status;
   readonly details: string;
+  readonly metadata?: Metadata;
   readonly isUnmatched?: true;
 }
 
@@ -148,10 +149,14 @@ const TOO_LARGE: Refusal = {
   code: Status.RESOURCE_EXHAUSTED,
   details: 'the metadata of a call may have at most 16 KiB',
 };
+/** The library would announce compressions. */
+export const UNCOMPRESSED = new Metadata();
+UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 /** A few bytes of a compressed message could become the largest one. */
 const COMPRESSED: Refusal = {
   code: Status.UNIMPLEMENTED,
   details: 'send messages without compression (grpc-encoding: identity)',
+  metadata: UNCOMPRESSED,
 };
 /** Characters of an unknown path that are sent back. */
 const MAX_PATH = 256;

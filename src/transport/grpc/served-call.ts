@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { performance } from 'node:perf_hooks';
 import {
-  Metadata,
+  type Metadata,
   ServerInterceptingCall,
   type ServerInterceptor,
   status as Status,
@@ -17,7 +17,7 @@ import type { RequestSpan } from '../../observe/tracing.ts';
 import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
-import type { GrpcConnections, Refusal } from './connections.ts';
+import { type GrpcConnections, type Refusal, UNCOMPRESSED } from './connections.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -60,10 +60,6 @@ const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one r
 // Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
-
-/** The library would announce compressions, and a message in one is refused; see COMPRESSED in connections.ts. */
-const UNCOMPRESSED = new Metadata();
-UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 
 /** The interceptor that makes every call of a client a ServedCall. */
 export const serveCalls =

@@ -137,6 +137,9 @@ function endWhenIdle(socket: Socket): void {
   if (socket.writableLength > 0 || isIdle) socket.destroy();
 }
 
+/** A host, which may be empty, and a port (RFC 9112, section 3.2; RFC 3986, section 3.2.2). */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d*)?$/i;
+
 /** Refuses requests that no route may get, before a body is read: 404 comes before 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
   const { httpVersion, headers, rawHeaders } = request.raw;
@@ -147,9 +150,12 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   reply.header('x-content-type-options', 'nosniff');
   if (rawHeaders.length >= 2 * MAX_HEADER_LINES)
     throw new PlantStoreError('MALFORMED_REQUEST', `a request may have fewer than ${MAX_HEADER_LINES} header lines`);
-  // No host has a comma and a blank, with which Node joins several headers of a name.
-  if (headers.host === undefined ? httpVersion === '1.1' : headers.host.includes(', '))
-    throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');
+  // Node joins several headers of a name with a comma and a blank, which no host has.
+  if (headers.host === undefined ? httpVersion === '1.1' : !HOST.test(headers.host))
+    throw new PlantStoreError(
+      'MALFORMED_REQUEST',
+      'a request of HTTP/1.1 must have one Host header, with a valid host',
+    );
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
     // Whoever stands in front may see the end of such a request elsewhere.

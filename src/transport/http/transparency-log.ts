@@ -60,10 +60,10 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
       }
     });
 
-  /** Throws ROUTE_NOT_FOUND unless the log has so many events. Another instance may have told of a larger one. */
+  /** Throws EVENT_NOT_FOUND unless the log has so many events. Another instance may have told of a larger one. */
   const require = async (size: number): Promise<void> => {
     if (size > log.status.head && size > (await log.head()).position)
-      throw notFound('the log does not have that many events');
+      throw notThere('the log does not have that many events');
   };
 
   add('checkpoint', SECONDS, TEXT, async () => (await checkpoints.latest()).note);
@@ -75,7 +75,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     const checkpoint = await checkpoints.latest();
     if (position > checkpoint.size) {
       await require(position);
-      throw notFound(notIncluded(checkpoints, position));
+      throw notThere(notIncluded(checkpoints, position));
     }
     const { proof } = await proveEvent(tree, checkpoint, position);
     return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
@@ -106,6 +106,8 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
 
 /** Caches keep a full tile for ever. A partial one is asked for only until it is full. */
 const cachingOf = (width: number): string => (width === TILE_WIDTH ? IMMUTABLE : SECONDS);
+
+const notThere = (message: string): PlantStoreError => new PlantStoreError('EVENT_NOT_FOUND', message);
 
 const notFound = (message: string): PlantStoreError => new PlantStoreError('ROUTE_NOT_FOUND', message);
 

@@ -78,7 +78,7 @@ function fieldInQuery(field: DescField): UrlField {
   const read: UrlField['read'] = (text) => {
     if (typeof text !== 'string') throw invalidField(name, 'given once');
     // A client that lost the text, such as a cursor, would get the answer to another question.
-    if (text === '') throw invalidField(name, 'absent, or not empty');
+    if (text === '') throw invalidField(name, 'left out or given a value: it is empty');
     return readText(text);
   };
   return { localName, key: jsonName, read };

@@ -387,7 +387,7 @@ test('nothing is imported into a store that a service runs on', async () => {
   const { code, stderr } = await audit('import', file);
   unlock();
   expect(code).toBe(1);
-  expect(stderr).toContain('another service runs on the data directory');
+  expect(stderr).toContain('another process of plantstore uses the data directory');
 });
 
 test('an import does not end well while a reader keeps in a file of the store whom the log has erased', async () => {

@@ -113,7 +113,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   const run = () => command(['erase', '--owner', OWNER], { DATA_DIR: directory });
   expect(await run()).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/another service runs.*call ErasureService there/),
+    stderr: expect.stringMatching(/another process of plantstore uses.*call ErasureService there/),
   });
   await service.stop();
   const done = await run();

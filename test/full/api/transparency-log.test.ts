@@ -76,6 +76,15 @@ describe('the log', () => {
       'nothing',
     ])
       expectError(await send('GET', `/log/${path}`), 404, 5);
+    // What may come is told from what never will.
+    for (const [path, reason] of [
+      ['proof/999999', 'EVENT_NOT_FOUND'],
+      ['tile/0/999', 'EVENT_NOT_FOUND'],
+      ['tile/entries/999', 'EVENT_NOT_FOUND'],
+      ['tile/0/0', 'ROUTE_NOT_FOUND'],
+      ['nothing', 'ROUTE_NOT_FOUND'],
+    ])
+      expect([path, (await send('GET', `/log/${path}`)).headers['plantstore-reason']]).toEqual([path, reason]);
     const refused = await send('POST', '/log/checkpoint');
     expectError(refused, 405, 12);
     expect(refused.headers.allow).toBe('GET, HEAD');

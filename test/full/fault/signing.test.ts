@@ -2,6 +2,7 @@ import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
 import { expect, onTestFinished, test } from 'vitest';
+import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
@@ -51,6 +52,14 @@ async function expectStopped(service: RunningService, detail: string, id: number
     { headers },
   );
   expect(await reasonOf(receipt)).toBe('STORE_UNAVAILABLE');
+  // Nothing is proved, and all can be read.
+  const auditor = { authorization: `Bearer ${await service.token('auditor', 'plants:audit')}` };
+  const { head, checkpoint } = await createClient(AuditService, TRANSPORTS[0]!.open(service)).getHead(
+    {},
+    { headers: auditor },
+  );
+  expect(Number(head?.position)).toBeGreaterThan(0);
+  expect(checkpoint).toBe('');
   expect((await alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
   expect(JSON.parse((await alice('GET', '/plants?limit=2')).text)).toHaveLength(2);
 }
