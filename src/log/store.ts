@@ -119,6 +119,13 @@ export class RefusedAppendError extends Error {
   override readonly name = 'RefusedAppendError';
 }
 
+/** What a database finds wrong with itself. */
+export interface StoreFault {
+  readonly message: string;
+  /** Position that the fault names, if it does. */
+  readonly position?: number;
+}
+
 /** The store has ended a snapshot that was in the way of other work. A new one can be taken. */
 export class SnapshotEndedError extends PlantStoreError {
   constructor() {
@@ -329,7 +336,7 @@ export interface Store {
   cleared(): Promise<void>;
 
   /** A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. */
-  fault(): Promise<string | undefined>;
+  fault(): Promise<StoreFault | undefined>;
 
   /** Releases everything. No other method may be called afterwards. */
   close(): Promise<void>;

@@ -204,7 +204,7 @@ test.each([
 test('a rewriting that goes on after another one began rejects, and has changed nothing', async () => {
   const opened = await openSqliteStore();
   await fillPages(opened.store, 'owner');
-  const { db, close } = await opened.database();
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   let ends = 0;
   for (let steps = 1; ends === 0; steps++) {
     const frozen = rewrite(db, PLANTS);
@@ -220,6 +220,6 @@ test('a rewriting that goes on after another one began rejects, and has changed 
     for await (const _ of rewrite(db, PLANTS));
     expect(db.prepare(LEFT).all()).toEqual([]);
   }
-  await close();
+  db.close();
   await opened.cleanup();
 });

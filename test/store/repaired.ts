@@ -97,13 +97,13 @@ export function repairedContract(name: string, open: OpenDatabase): void {
         expect(await idsOf(log)).toEqual([1n, 2n, 3n]);
         const generation = await opened.store.generation();
         await database.removeCheckpoint();
+        await database.close();
         await repair(opened.store);
         expect(await opened.store.generation()).toBeGreaterThan(generation);
         await add(log, 4n);
         await expect.poll(() => opened.store.checkpoint()).toBe(4);
         expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
       } finally {
-        await database.close();
         await log.close();
         await opened.cleanup();
       }

@@ -1,5 +1,11 @@
 import { BrokenChainError } from '../../log/event/chain.ts';
-import { BrokenReadModelError, LostRecordError, MalformedRowError, type Store } from '../../log/store.ts';
+import {
+  BrokenReadModelError,
+  LostRecordError,
+  MalformedRowError,
+  type Store,
+  type StoreFault,
+} from '../../log/store.ts';
 import { BrokenTreeError } from '../../log/tree/nodes.ts';
 import type { Check, Failure, Question } from './check.ts';
 
@@ -13,7 +19,7 @@ export interface Stop {
  * What an error of a read found. Throws every error that is neither an unreadable event nor damage: the store cannot be
  * reached. `fault`: what the database finds wrong with itself.
  */
-export function stopAt(error: unknown, fault: string | undefined): Stop {
+export function stopAt(error: unknown, fault: StoreFault | undefined): Stop {
   if (error instanceof BrokenChainError) return { position: error.position, why: error.why };
   if (fault === undefined) throw error;
   return { why: (error as Error).message };
@@ -23,14 +29,16 @@ export function stopAt(error: unknown, fault: string | undefined): Stop {
  * Is the database sound: does it find each event by what the event says, does it have the log's id, and, if it can
  * check itself, is nothing gone, and does every index match its table? `fault`: see `stopAt`.
  */
-export const storageCheck = (store: Store, fault: string | undefined): Check => ({
+export const storageCheck = (store: Store, fault: StoreFault | undefined): Check => ({
   question: 'storage',
   take: (events) => {
+    // It comes before what it causes: where a table is gone, no event is found by it.
+    if (fault !== undefined) return fault;
     const event = events.find(({ misfiled }) => misfiled !== undefined);
     return event && { position: event.position, message: event.misfiled! };
   },
   async finish() {
-    if (fault !== undefined) return { message: fault };
+    if (fault !== undefined) return fault;
     // Rejects if it is lost.
     await store.logId();
     return undefined;
@@ -52,7 +60,7 @@ export function unanswered(question: Question, { position, why }: Stop): Failure
 const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
 
 /** The failure that an error of a check is. Throws as `stopAt`. */
-export function failureOf(error: unknown, question: Question, fault: string | undefined): Failure {
+export function failureOf(error: unknown, question: Question, fault: StoreFault | undefined): Failure {
   if (error instanceof BrokenTreeError) return { message: error.why };
   if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
   return unanswered(question, stopAt(error, fault));

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db, Long, type MongoClient } from 'mongodb';
-import { LostRecordError, type Store } from '../store.ts';
+import { LostRecordError, type Store, type StoreFault } from '../store.ts';
 import { type Collections, collectionsOf } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
@@ -59,18 +59,18 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
 const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
 
 /** A collection that is gone, or a document of `events` that no read by positions meets. Undefined: there is none. */
-async function faultIn(db: Db, clock: CausalClock): Promise<string | undefined> {
+async function faultIn(db: Db, clock: CausalClock): Promise<StoreFault | undefined> {
   // An auditor's user may not read `leases`, and so does not see whether they are there.
   const { leases: _, ...collections } = collectionsOf(db);
   const listed = db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray();
   const there = await withCallLimit(listed);
   const gone = Object.keys(collections).filter((collection) => !there.some(({ name }) => name === collection));
-  if (gone.length > 0) return `gone: ${gone.join(', ')}`;
+  if (gone.length > 0) return { message: `gone: ${gone.join(', ')}` };
   const options = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
   const found = await clock.run((session) => collections.events.findOne(NO_POSITION, { ...options, session }));
   return found === null
     ? undefined
-    : 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it';
+    : { message: 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it' };
 }
 
 /** Options of the MongoDB store. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { SQLITE_BUSY } from '../../file-lock.ts';
-import { DamagedStoreError } from '../store.ts';
+import { DamagedStoreError, type StoreFault } from '../store.ts';
 import { NOT_WRITTEN } from './connection.ts';
 
 /** A page is malformed (SQLITE_CORRUPT), or the first one is not SQLite's (SQLITE_NOTADB). */
@@ -55,21 +55,16 @@ function wordsFor(errcode: number, message: string): string {
   return `: ${message}`;
 }
 
-/** What SQLite says of a database without a fault. */
-export const SOUND = 'ok';
-/** SQLite's line above faults of pages. */
-const HEADING = /^\*\*\* in database main \*\*\*\n/;
-
 /**
- * A fault of a database: a malformed page, or an index that does not match its table, as SQLite finds them; a table
- * that is gone, or a key of no event. Undefined: no fault. Reads the whole database as of one instant, in a worker
- * thread. Rejects when the database cannot be read.
+ * A fault of a database: a malformed page, or an index that does not match its table, as SQLite finds them; a schema
+ * that is not as this release makes it, or a key of no event. Undefined: no fault. Reads the whole database as of one
+ * instant, in a worker thread. Rejects when the database cannot be read.
  */
-export async function integrityFault(path: string): Promise<string | undefined> {
+export async function integrityFault(path: string): Promise<StoreFault | undefined> {
   const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });
   try {
     const [found] = await once(worker, 'message');
-    return found === SOUND ? undefined : found.replace(HEADING, '');
+    return found;
   } finally {
     await worker.terminate();
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
-import type { KeyedTable } from './schema.ts';
+import { copyOf, FORMER, type KeyedTable } from './schema.ts';
 
 /** Rows of one step: a few milliseconds of the event loop, and of the write lock. */
 const STEP = 500;
@@ -24,9 +24,6 @@ export async function* rewrite(db: DatabaseSync, table: KeyedTable): AsyncGenera
   yield* removeFormer(db, table);
 }
 
-/** Tables that are only left to be removed have names with this end. */
-const FORMER = '_former';
-
 /** From here on, no earlier call can put its copy in the place of the table. */
 function retireCopies(db: DatabaseSync, table: KeyedTable): void {
   transaction(db, () => {
@@ -37,17 +34,9 @@ function retireCopies(db: DatabaseSync, table: KeyedTable): void {
 }
 
 /** Creates the new table, with triggers that repeat every change of the old one. Returns its name. */
-function begin(db: DatabaseSync, { name, create, key }: KeyedTable): string {
-  const copy = `${name}_${randomUUID().replaceAll('-', '')}`;
-  transaction(db, () =>
-    db.exec(`${create(copy)};
-      CREATE TRIGGER ${copy}_insert AFTER INSERT ON ${name} BEGIN
-        INSERT INTO ${copy} SELECT * FROM ${name} WHERE (${key}) = (${key.map((column) => `new.${column}`)});
-      END;
-      CREATE TRIGGER ${copy}_delete AFTER DELETE ON ${name} BEGIN
-        DELETE FROM ${copy} WHERE (${key}) = (${key.map((column) => `old.${column}`)});
-      END`),
-  );
+function begin(db: DatabaseSync, table: KeyedTable): string {
+  const copy = `${table.name}_${randomUUID().replaceAll('-', '')}`;
+  transaction(db, () => db.exec(copyOf(table, copy)));
   return copy;
 }
 

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { PLANT_FIELDS } from '../../domain/plant.ts';
+import type { StoreFault } from '../store.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
@@ -45,6 +46,18 @@ export const KEYS: KeyedTable = {
   ) STRICT, WITHOUT ROWID`,
   key: ['owner', 'idempotency_key', 'position'],
 };
+
+/** The copy of a table that rewrite.ts fills, with the triggers that repeat every change of the table in it. */
+export const copyOf = ({ name, create, key }: KeyedTable, copy: string): string => `${create(copy)};
+  CREATE TRIGGER ${copy}_insert AFTER INSERT ON ${name} BEGIN
+    INSERT INTO ${copy} SELECT * FROM ${name} WHERE (${key}) = (${key.map((column) => `new.${column}`)});
+  END;
+  CREATE TRIGGER ${copy}_delete AFTER DELETE ON ${name} BEGIN
+    DELETE FROM ${copy} WHERE (${key}) = (${key.map((column) => `old.${column}`)});
+  END`;
+
+/** Tables that rewrite.ts only has to remove have names with this end. */
+export const FORMER = '_former';
 
 const TABLES = `
   CREATE TABLE events (
@@ -96,21 +109,20 @@ const ROWS = `
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
 /**
- * Tables beside the log, which releases that do not know them leave alone. So they need no new version. `uncleared` has
- * a row while the write-ahead log may hold what was erased.
+ * Tables that the start of a service makes where they are missing, as in a store of an earlier build of this version.
+ * `uncleared` has a row while the write-ahead log may hold what was erased.
  */
-const BESIDE = `
-  CREATE TABLE IF NOT EXISTS owner_key (key BLOB NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS uncleared (row INTEGER PRIMARY KEY) STRICT`;
+const BESIDE: Readonly<Record<string, string>> = {
+  owner_key: '(key BLOB NOT NULL) STRICT',
+  uncleared: '(row INTEGER PRIMARY KEY) STRICT',
+};
 
 /** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
-    if (versionOf(db) === 0) {
-      db.exec(`${TABLES}; ${ROWS}`);
-      db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    }
-    if (versionOf(db) === SCHEMA_VERSION) db.exec(BESIDE);
+    if (versionOf(db) === 0) db.exec(`${TABLES}; ${ROWS}; PRAGMA user_version = ${SCHEMA_VERSION}`);
+    if (versionOf(db) !== SCHEMA_VERSION) return;
+    for (const [name, columns] of Object.entries(BESIDE)) db.exec(`CREATE TABLE IF NOT EXISTS ${name} ${columns}`);
   });
 }
 
@@ -129,38 +141,54 @@ export function checkSchema(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Throws if somebody dropped or changed what this version needs beside its events.
- * Without its triggers, nothing in the database keeps events from being changed or removed, so whoever writes refuses.
+ * Throws if the database has another schema than this release makes. Without its triggers, nothing in the database
+ * keeps events from being changed or removed, and a foreign one may change what is written: so whoever writes refuses.
  * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string): void {
-  const amiss = amissIn(db);
-  if (amiss.length > 0)
+  const fault = schemaFault(db);
+  if (fault !== undefined)
     throw new Error(
-      `${path} lacks ${namesOf(amiss)}, which somebody dropped or changed: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
+      `${path} is not as this release makes it (${fault}): run plantstore audit verify; then drop what is not of this release, and for the rest restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
     );
 }
 
 /** Puts an empty table, for this connection, where one was dropped: so the log can be read, and verified. */
 export function standInForDropped(db: DatabaseSync): void {
-  for (const { sql } of amissIn(db).filter(isGoneTable)) db.exec(sql.replace('TABLE', 'TEMP TABLE'));
+  const there = new Set(objectsIn(db).map(idOf));
+  for (const object of ownObjects([]))
+    if (object.type === 'table' && !there.has(idOf(object))) db.exec(object.sql.replace('TABLE', 'TEMP TABLE'));
 }
 
 const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXISTS (SELECT 1 FROM events
-  WHERE (events.position, owner, idempotency_key) = (named.position, named.owner, named.idempotency_key))`;
+  WHERE (events.position, owner, idempotency_key) = (named.position, named.owner, named.idempotency_key)) ORDER BY position LIMIT 1`;
+
+/** What of a schema is not as this release makes it, or a row beside the events that is of none. Undefined: nothing. */
+export function misfit(db: DatabaseSync): StoreFault | undefined {
+  const fault = schemaFault(db);
+  if (fault !== undefined) return { message: fault };
+  const stray = db.prepare(STRAY_KEY).get();
+  if (stray === undefined) return undefined;
+  return {
+    position: Number(stray.position),
+    message: 'a row of idempotency_keys names this position, and does not fit its event',
+  };
+}
 
 /**
- * A table that somebody dropped, what has another definition, or a row beside the events that is of none of them.
- * Undefined: there is none. A column that no release has would be neither hashed nor erased.
+ * Every table, index, trigger and view that is gone, is defined otherwise than by this release, or is not of it.
+ * Undefined: there is none. A column or a table that no release has would be neither hashed nor erased.
  */
-export function misfit(db: DatabaseSync): string | undefined {
-  const amiss = amissIn(db);
-  const gone = amiss.filter(isGoneTable);
-  if (gone.length > 0) return `gone: ${namesOf(gone)}`;
-  const changed = amiss.filter(({ isGone }) => !isGone);
-  if (changed.length > 0) return `defined otherwise than by this release: ${namesOf(changed)}`;
-  const stray = db.prepare(`${STRAY_KEY} LIMIT 1`).get();
-  return stray && `a row of idempotency_keys names position ${stray.position}, whose event it does not fit`;
+function schemaFault(db: DatabaseSync): string | undefined {
+  const found = objectsIn(db);
+  const own = new Map(ownObjects(found).map((object) => [idOf(object), object]));
+  const there = new Set(found.map(idOf));
+  const parts = Object.entries({
+    gone: [...own.values()].filter((object) => !there.has(idOf(object))).map(({ name }) => name),
+    'defined otherwise than by this release': found.filter((object) => differs(object, own)).map(({ name }) => name),
+    'not of this release': found.map(idOf).filter((id) => !own.has(id)),
+  }).filter(([, objects]) => objects.length > 0);
+  return parts.length === 0 ? undefined : parts.map(([what, objects]) => `${what}: ${objects.join(', ')}`).join('; ');
 }
 
 interface SchemaObject {
@@ -169,17 +197,31 @@ interface SchemaObject {
   readonly sql: string;
 }
 
-/** The objects of TABLES that a database lacks, or defines otherwise. */
-function amissIn(db: DatabaseSync): (SchemaObject & { readonly isGone: boolean })[] {
-  using whole = new DatabaseSync(':memory:');
-  whole.exec(TABLES);
-  // A view in the place of a table shows what somebody chose: the table is gone.
-  const there = new Map(objectsIn(db).map(({ type, name, sql }) => [`${type} ${name}`, definitionOf(sql)]));
-  return objectsIn(whole).flatMap((object) => {
-    const found = there.get(`${object.type} ${object.name}`);
-    return found === definitionOf(object.sql) ? [] : [{ ...object, isGone: found === undefined }];
-  });
+/** A view in the place of a table shows what somebody chose, and is another object. */
+const idOf = ({ type, name }: SchemaObject): string => `${type} ${name}`;
+
+function differs(object: SchemaObject, own: ReadonlyMap<string, SchemaObject>): boolean {
+  const made = own.get(idOf(object));
+  return made !== undefined && definitionOf(made.sql) !== definitionOf(object.sql);
 }
+
+/**
+ * The objects that this release makes in every database, and those of these objects that it may have made:
+ * tables beside the log, and copies that `rewrite` has of a table during an erasure, or after one that was cut short.
+ */
+function ownObjects(found: readonly SchemaObject[]): SchemaObject[] {
+  using made = new DatabaseSync(':memory:');
+  made.exec(TABLES);
+  for (const { name } of found.filter(({ type }) => type === 'table')) {
+    if (Object.hasOwn(BESIDE, name)) made.exec(`CREATE TABLE ${name} ${BESIDE[name]}`);
+    const table = [KEYS, PLANTS].find((each) => COPY.exec(name)?.[1] === each.name);
+    if (table !== undefined) made.exec(name.endsWith(FORMER) ? table.create(name) : copyOf(table, name));
+  }
+  return objectsIn(made);
+}
+
+/** The name of a copy. */
+const COPY = new RegExp(`^(.*)_[0-9a-f]{32}(?:${FORMER})?$`);
 
 /** What a statement says. SQLite puts the name of a renamed table in quotes. */
 const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').replace(' (', '(');
@@ -187,11 +229,6 @@ const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').rep
 // SQLite makes indexes of its own, without a statement.
 const objectsIn = (db: DatabaseSync): SchemaObject[] =>
   db.prepare('SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all() as unknown as SchemaObject[];
-
-const isGoneTable = ({ type, isGone }: { readonly type: string; readonly isGone: boolean }): boolean =>
-  isGone && type === 'table';
-
-const namesOf = (objects: readonly SchemaObject[]): string => objects.map(({ name }) => name).join(', ');
 
 /** The schema version of a database. */
 export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

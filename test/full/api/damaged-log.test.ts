@@ -63,10 +63,14 @@ describe('a log that was damaged', () => {
         const { code, stderr } = await command(args, environment);
         expect([args, code]).toEqual([args, 1]);
         expect(stderr).toContain(
-          `plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped or changed: run`,
+          `plantstore.sqlite is not as this release makes it (gone: ${object.split(' ')[1]}): run plantstore audit verify`,
         );
       }
-      expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+      for (const asked of [['audit', 'verify'], ['doctor']]) {
+        const { code, stdout } = await command(asked, environment);
+        expect([asked, code]).toEqual([asked, 1]);
+        expect(stdout).toContain(`gone: ${object.split(' ')[1]}`);
+      }
       const exported = join(directory, 'log.ndjson');
       writeFileSync(exported, (await command(['audit', 'export'], environment)).stdout);
       const moved = { ...environment, DATA_DIR: join(directory, 'moved') };
