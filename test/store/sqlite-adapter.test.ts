@@ -7,7 +7,7 @@ import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
-import type { Store } from '../../src/log/store.ts';
+import { RefusedAppendError, type Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { openSqliteStore } from './open-sqlite.ts';
@@ -82,6 +82,17 @@ test('events whose positions do not follow the log are rejected, with nothing ap
   await expect(store.append([third!, fifth!])).rejects.toThrow('does not follow');
   expect(await readLog(store)).toEqual(first);
   expect(await store.append([third!])).toBe(1);
+});
+
+test.each(['events', 'idempotency_keys'])('an event that a trigger keeps out of %s is refused', async (table) => {
+  const events = await append(store, { ...added('alice', 1n), idempotencyKey: 'a' });
+  withDatabase((db) => db.exec(`CREATE TRIGGER t BEFORE INSERT ON ${table} BEGIN SELECT RAISE(IGNORE); END`));
+  const next = () => append(store, added('alice', 2n), { ...added('alice', 3n), idempotencyKey: 'b' });
+  await expect(next()).rejects.toThrow(new RefusedAppendError('a trigger of the database keeps the event out'));
+  expect(await readLog(store)).toEqual(events);
+  withDatabase((db) => db.exec('DROP TRIGGER t'));
+  const appended = await next();
+  expect(await readLog(store)).toEqual([...events, ...appended]);
 });
 
 test('while another program holds the write lock, writes reject and reads go on; then all is as before', async () => {

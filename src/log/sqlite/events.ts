@@ -3,7 +3,7 @@ import { searched } from '../batches.ts';
 import { BrokenChainError, verifyNext } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import { EMPTY_HEAD, type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
-import type { Store, Unfinished } from '../store.ts';
+import { RefusedAppendError, type Store, type Unfinished } from '../store.ts';
 import { sizeOf } from '../tail/tail.ts';
 import { type Table, tableBatches } from './batches.ts';
 import { prepareQuery, written } from './connection.ts';
@@ -37,6 +37,12 @@ const INSERT_KEY = 'INSERT INTO idempotency_keys VALUES (?, ?, ?)';
 const KEYS_IN_USE = `owner, plant_id, iif(idempotency_key IS NULL OR EXISTS (SELECT 1 FROM idempotency_keys AS found
   WHERE (found.owner, found.idempotency_key, found.position) = (events.owner, events.idempotency_key, events.position)),
   idempotency_key, x'')`;
+
+/** Throws if a trigger of somebody else has SQLite ignore the row, which then is no error of SQLite. */
+function insertRow(statement: StatementSync, ...values: SQLInputValue[]): void {
+  if (statement.run(...values).changes !== 1)
+    throw new RefusedAppendError('a trigger of the database keeps the event out');
+}
 
 const prepareQueries = (db: DatabaseSync) => ({
   head: prepareQuery(db, SELECT_HEAD),
@@ -76,9 +82,9 @@ export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQu
 
   function write(event: LoggedEvent): void {
     insert ??= { event: db.prepare(INSERT_EVENT), key: db.prepare(INSERT_KEY) };
-    insert.event.run(...valuesOf(event));
+    insertRow(insert.event, ...valuesOf(event));
     const { owner, idempotencyKey } = keysOf(event);
-    if (idempotencyKey !== undefined) insert.key.run(owner!, idempotencyKey, event.position);
+    if (idempotencyKey !== undefined) insertRow(insert.key, owner!, idempotencyKey, event.position);
   }
 
   const head = async () => {
