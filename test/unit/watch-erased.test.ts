@@ -43,3 +43,19 @@ test('an instance that was frozen while an owner was erased tells a watch nothin
   setTimeout(() => thaw.resolve(), 50);
   await expect(pieces.next()).rejects.toMatchObject({ reason: 'OVERLOADED' });
 });
+
+test('the outcome of an erasure waits until every instance must have looked again', async () => {
+  const { store } = await openMemoryStore();
+  await append(store, added('gone', 1n, 'a name'));
+  let ended = Number.POSITIVE_INFINITY;
+  const timed = override(store, {
+    endErasures: async (...about) => {
+      await store.endErasures(...about);
+      ended = performance.now();
+    },
+  });
+  const log = await openLog(timed, { onFault: () => {} });
+  onTestFinished(() => log.close());
+  for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
+  expect(performance.now() - ended).toBeGreaterThan(LOOK);
+});

@@ -6,7 +6,7 @@ import { refused } from '../commit/appender.ts';
 import { subjectOf, verifyContent } from '../event/chain.ts';
 import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError } from '../store.ts';
-import type { Follower } from '../tail/follower.ts';
+import { type Follower, GENERATION_LIMIT } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
 import { type EraseProgress, eventsErased, type Finisher } from './finisher.ts';
 
@@ -64,8 +64,12 @@ const NOTHING: Erased = { position: undefined, events: 0, key: undefined };
  */
 export async function* eraseOwner(parts: EraserParts, request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
   const erased = yield* erase(parts, request);
-  // The name, which goes last. Also if another call, or a process before this one, has erased.
-  if (erased.position !== undefined) await parts.follower.store.cleared();
+  if (erased.position !== undefined) {
+    // Until then another instance may tell of the owner what it knew before; see GENERATION_LIMIT.
+    await pause(2 * GENERATION_LIMIT);
+    // The name, which goes last. Also if another call, or a process before this one, has erased.
+    await parts.follower.store.cleared();
+  }
   yield erased;
 }
 

@@ -16,8 +16,8 @@ const POLL = 100;
 const MAX_POLL = 2_000;
 
 /**
- * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches that
- * began on them of later positions. A repair waits for longer before it reports that it is done.
+ * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches what it
+ * knew before it or before an erasure. Both wait for longer before they report that they are done.
  */
 export const GENERATION_LIMIT = 250;
 
