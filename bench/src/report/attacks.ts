@@ -1,6 +1,33 @@
-import type { Asked } from '../load/bystander.ts';
-import type { Checked } from '../suites/attack-checks.ts';
-import type { Siege } from '../suites/attacks.ts';
+import type { Attacked } from '../load/attack.ts';
+import type { Asked, Kind } from '../load/bystander.ts';
+import type { Quantiles } from '../load/sample.ts';
+
+/** What others saw meanwhile: a caller, and a supervisor that also asks an idle server. */
+export interface Seen extends Readonly<Record<Kind, Asked>> {
+  /** How late either of them sent its requests, in milliseconds. */
+  readonly lateness: readonly Quantiles[];
+}
+
+/** What an attack did to the service, and to somebody else. */
+export interface Siege {
+  readonly isAlive: boolean;
+  /** Highest resident memory, in MiB. */
+  readonly memory: number;
+  /** What the bystander saw of the harmless flood of the same minute, and of the attack. */
+  readonly control: Seen;
+  readonly seen: Seen;
+  /** Seconds from the begin of the attack until the end of the process, or until 3 s after the attack. */
+  readonly seconds: number;
+  /** CPU of the service in that time, as a share of one core. */
+  readonly cpu: number;
+  readonly attacked: Attacked;
+}
+
+/** How a check went, in words. */
+export interface Checked {
+  readonly isWell: boolean;
+  readonly found: string;
+}
 
 /** What a service withstands: twice the heap limit in MiB, times the control's p50, part of the lists, milliseconds. */
 const BOUNDS = { memory: 640, times: 4, served: 0.97, probe: 100 };

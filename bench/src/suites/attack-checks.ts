@@ -6,13 +6,8 @@ import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import { frame, rawCall, rawSession } from '../../../test/support/raw-grpc.ts';
 import { Crowd } from '../load/crowd.ts';
 import { type Checkout, plantstore } from '../plantstore.ts';
+import type { Checked } from '../report/attacks.ts';
 import type { Bench } from '../resources.ts';
-
-/** How a check went, in words. */
-export interface Checked {
-  readonly isWell: boolean;
-  readonly found: string;
-}
 
 /** What a caller must get, whatever else the service bounds: by name. */
 export const CHECKS: Readonly<Record<string, (bench: Bench, checkout: Checkout) => Promise<Checked>>> = {

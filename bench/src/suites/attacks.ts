@@ -4,15 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import type { Effort } from '../compare.ts';
-import { type Attacked, Attacker } from '../load/attack.ts';
+import { Attacker } from '../load/attack.ts';
 import { ATTACKS, HARMLESS } from '../load/attacks.ts';
-import { type Asked, Bystander, type Kind } from '../load/bystander.ts';
+import { Bystander } from '../load/bystander.ts';
 import { LoadGenerator } from '../load/generator.ts';
-import type { Quantiles } from '../load/sample.ts';
 import { pin } from '../pin.ts';
 import { ADD, FIRST_ID } from '../plants.ts';
 import { type Checkout, checkoutsOf, type PlantStore, plantstore } from '../plantstore.ts';
-import { attackLines, checkLines } from '../report/attacks.ts';
+import { attackLines, checkLines, type Seen, type Siege } from '../report/attacks.ts';
 import type { Results } from '../report/report.ts';
 import { Bench } from '../resources.ts';
 import { CHECKS } from './attack-checks.ts';
@@ -28,27 +27,6 @@ const ENVIRONMENT = {
   NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16 --v8-pool-size=1',
   LOG_LEVEL: 'info',
 };
-
-/** What others saw meanwhile: a caller, and a supervisor that also asks an idle server. */
-export interface Seen extends Readonly<Record<Kind, Asked>> {
-  /** How late either of them sent its requests, in milliseconds. */
-  readonly lateness: readonly Quantiles[];
-}
-
-/** What an attack did to the service, and to somebody else. */
-export interface Siege {
-  readonly isAlive: boolean;
-  /** Highest resident memory, in MiB. */
-  readonly memory: number;
-  /** What the bystander saw of the harmless flood of the same minute, and of the attack. */
-  readonly control: Seen;
-  readonly seen: Seen;
-  /** Seconds from the begin of the attack until the end of the process, or until 3 s after the attack. */
-  readonly seconds: number;
-  /** CPU of the service in that time, as a share of one core. */
-  readonly cpu: number;
-  readonly attacked: Attacked;
-}
 
 /**
  * Whether one caller can take the service from another: each attack on a service of its own, after a harmless flood of
