@@ -139,6 +139,18 @@ test('a receipt without the content proves the event, and no erasure', async () 
     );
 });
 
+test('a receipt whose content was edited is said to be, and nothing is said of the log', async () => {
+  const proof = parseTlogProof((await audit(['receipt', '7'])).stdout);
+  const { event, content } = fromBinary(RecordSchema, proof.extra!);
+  const edited = create(RecordSchema, { event: event!, content: { ...content!, actor: 'mallory' } });
+  const file = join(root, 'edited.tlog-proof');
+  writeFileSync(file, formatTlogProof({ ...proof, extra: toBinary(RecordSchema, edited) }));
+  expect(await audit(['check-receipt', file, '--key', vkey])).toMatchObject({
+    code: 1,
+    stderr: `plantstore: the receipt in ${file} is not valid: the content in the receipt is not the one that event 7 commits to: it was changed\n`,
+  });
+});
+
 test('what is longer than any receipt is not read to its end', async () => {
   const checked = await audit(['check-receipt', '/dev/zero', '--key', vkey]);
   expect(checked).toEqual({
