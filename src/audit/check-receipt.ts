@@ -2,10 +2,10 @@ import { isIntact, leafHash } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { eventOfProvenRecord } from '../log/event/record.ts';
 import { type NotedCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
-import { cosignedAt, signatureBy } from '../tlog/note.ts';
+import { cosignedAt, signatureBy, signersOf } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { parseLogKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { nameOfVerifierKey, parseLogKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -35,11 +35,15 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
 
 /** When each witness cosigned. Throws if one did not. */
 function cosignaturesOf({ note }: NotedCheckpoint, cosigners: readonly VerifierKey[]): Proved['cosigned'] {
-  const found = cosigners.map((cosigner) => ({ name: cosigner.name, signature: signatureBy(cosigner, note) }));
-  const missing = found.filter(({ signature }) => signature === undefined).map(({ name }) => name);
-  if (missing.length > 0)
-    throw new Error(`the checkpoint of the receipt lacks the cosignature of ${missing.join(', ')} with the given key`);
-  return found.map(({ name, signature }) => ({ name, time: cosignedAt(signature!.bytes) }));
+  const found = cosigners.map((cosigner) => ({ cosigner, signature: signatureBy(cosigner, note) }));
+  const missing = found.filter(({ signature }) => signature === undefined);
+  if (missing.length > 0) {
+    const names = missing.map(({ cosigner }) => nameOfVerifierKey(cosigner)).join(', ');
+    throw new Error(
+      `the checkpoint of the receipt lacks the cosignature of ${names}; it is signed by ${signersOf(note)}`,
+    );
+  }
+  return found.map(({ cosigner, signature }) => ({ name: cosigner.name, time: cosignedAt(signature!.bytes) }));
 }
 
 /** The event in a receipt. Throws if the data holds anything else, or if the content does not match the commitment. */

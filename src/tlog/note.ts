@@ -1,6 +1,6 @@
 import { concat, fromBase64, toBase64, utf8, viewOf } from './bytes.ts';
 import { ed25519Verifier } from './crypto.ts';
-import { isKeyName, keyId, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
+import { isKeyName, keyId, nameOfKey, nameOfVerifierKey, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
 
 /** Signs the texts of notes with one key. */
 export interface Signer {
@@ -93,12 +93,15 @@ export function parseNote(note: string): UnverifiedNote {
 export function openNote(note: string, trusted: readonly VerifierKey[]): Note {
   const parsed = parseNote(note);
   const verified = trusted.flatMap((key) => signatureBy(key, parsed) ?? []);
-  if (verified.length === 0) {
-    const [wanted, found] = [trusted, parsed.signatures].map((keys) => keys.map(({ name }) => name).join(', '));
-    throw new Error(`no signature by ${wanted} with the given key; it is signed by ${found}`);
-  }
+  if (verified.length === 0)
+    throw new Error(
+      `no signature by ${trusted.map(nameOfVerifierKey).join(', ')}; it is signed by ${signersOf(parsed)}`,
+    );
   return { ...parsed, verified };
 }
+
+/** The keys that a note says have signed it. */
+export const signersOf = ({ signatures }: UnverifiedNote): string => signatures.map(nameOfKey).join(', ');
 
 /** The signature of a note by a key. Undefined: there is none. Throws if it is invalid. */
 export function signatureBy(key: VerifierKey, { text, signatures }: UnverifiedNote): Signature | undefined {

@@ -33,12 +33,19 @@ export function keyId({ name, type, publicKey }: VerifierKey): number {
   return viewOf(sha256(concat(utf8(`${name}\n`), Uint8Array.of(type), publicKey))).getUint32(0);
 }
 
-/** The key id in hexadecimal, as a vkey has it. */
-export const formatKeyId = (key: VerifierKey): string => keyId(key).toString(16).padStart(8, '0');
+/** A key id in hexadecimal, as a vkey has it. */
+export const formatKeyId = (id: number): string => id.toString(16).padStart(8, '0');
+
+/** A key as a vkey begins: keys of one name differ in their ids. */
+export const nameOfKey = ({ name, id }: { readonly name: string; readonly id: number }): string =>
+  `${name}+${formatKeyId(id)}`;
+
+/** The same of the key in a vkey. */
+export const nameOfVerifierKey = (key: VerifierKey): string => nameOfKey({ name: key.name, id: keyId(key) });
 
 /** Formats a vkey: `<name>+<hex of the key's id>+<base64 of type and public key>`. */
 export function formatVerifierKey(key: VerifierKey): string {
-  return `${key.name}+${formatKeyId(key)}+${toBase64(concat(Uint8Array.of(key.type), key.publicKey))}`;
+  return `${nameOfVerifierKey(key)}+${toBase64(concat(Uint8Array.of(key.type), key.publicKey))}`;
 }
 
 /** Parses a vkey. Throws, with the reason, if it is malformed or has an unsupported type. */

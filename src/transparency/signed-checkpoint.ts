@@ -10,7 +10,7 @@ import { type Checkpoint, formatCheckpoint, openCheckpoint } from '../tlog/check
 import { parseNote, type Signature, signNote } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
-import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
+import { formatKeyId, keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
 
 /** A checkpoint and its signed note. */
@@ -119,7 +119,7 @@ function opened(note: string | undefined, vkey: string): SignedCheckpoint | stri
 }
 
 /** Where the checkpoint of the key with this id is kept while the file has that of another. */
-const besideOf = (path: string, id: number): string => `${path}.${id.toString(16).padStart(8, '0')}`;
+const besideOf = (path: string, id: number): string => `${path}.${formatKeyId(id)}`;
 
 /** Moves a checkpoint in the file beside it, unless it is of the log and key of the vkey, or no note. */
 async function setAside(path: string, vkey: string): Promise<void> {

@@ -55,6 +55,11 @@ describe('notes', () => {
     const verifier = parseVerifierKey(EXAMPLE_KEY);
     expect(openNote(EXAMPLE, [verifier])).toMatchObject({ text: 'This is an example message.\n' });
     expect(() => openNote(EXAMPLE, [verifiers.one])).toThrow('no signature by');
+    // Keys of one name are told apart by their ids.
+    const namesake = noteKey(verifier.name, one);
+    const [asked, signer] = [namesake, verifier].map((key) => formatVerifierKey(key).split('+', 2).join('+'));
+    expect(asked).not.toBe(signer);
+    expect(() => openNote(EXAMPLE, [namesake])).toThrow(`no signature by ${asked}; it is signed by ${signer}`);
     expect(() => openNote(EXAMPLE.replace('example message', 'Example message'), [verifier])).toThrow('is invalid');
   });
 

@@ -3,7 +3,13 @@ import { sameHash } from '../../../src/tlog/hash.ts';
 import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
 import { decodeEntries, TILE_WIDTH, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
-import { formatKeyId, formatVerifierKey, parseLogKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import {
+  formatKeyId,
+  formatVerifierKey,
+  keyId,
+  parseLogKey,
+  type VerifierKey,
+} from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { momentOf } from '../times.ts';
 import { checkCosignatures, openCheckpoint, type Proven } from './checkpoint.ts';
@@ -30,7 +36,7 @@ export async function openLog(source: LogSource, memory: Memory, findings: Findi
   const checkpoint = openCheckpoint(text, key);
   const { origin, size, root } = checkpoint;
   findings.checked.push(
-    `The checkpoint of ${counted(size, 'event')} is signed by the key ${formatKeyId(key)} of the log ${origin}.`,
+    `The checkpoint of ${counted(size, 'event')} is signed by the key ${formatKeyId(keyId(key))} of the log ${origin}.`,
   );
   const cosignatures = checkCosignatures(checkpoint, memory.witnesses(), findings);
   const tiles = await ProvenTiles.open(size, root, source);
@@ -67,7 +73,7 @@ function checkKey(key: VerifierKey, vkey: string, known: RememberedLog | undefin
   const { name: origin } = key;
   if (known === undefined) {
     findings.unchecked.push(
-      `That ${formatKeyId(key)} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
+      `That ${formatKeyId(keyId(key))} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
     );
     return;
   }

@@ -4,7 +4,7 @@ import { readCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
-import { formatKeyId, parseLogKey } from '../../../src/tlog/verifier-key.ts';
+import { formatKeyId, keyId, parseLogKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
 import { checkCosignatures, openCheckpoint, type Proven } from './checkpoint.ts';
 import { contentBytes, eventBytes, parseEvent, parseRecord } from './event.ts';
@@ -33,7 +33,7 @@ export async function proveReceipt(
   );
   const checkpoint = openCheckpoint(note, key);
   findings.checked.push(
-    `The checkpoint of ${counted(checkpoint.size, 'event')} in the receipt is signed by the key ${formatKeyId(key)} of the log ${checkpoint.origin}.`,
+    `The checkpoint of ${counted(checkpoint.size, 'event')} in the receipt is signed by the key ${formatKeyId(keyId(key))} of the log ${checkpoint.origin}.`,
   );
   findings.unchecked.push(trust);
   const cosignatures = checkCosignatures(checkpoint, witnesses, findings);

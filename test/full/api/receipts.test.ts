@@ -180,10 +180,10 @@ test('a receipt holds after the key was rotated, and after the log was moved to 
   const verified = await audit(['verify', '--checkpoint', join(root, 'old.checkpoint'), '--key', vkey], moved);
   expect(verified).toMatchObject({ code: 0 });
   const { stdout: again } = await audit(['receipt', '2'], moved);
-  expect(() => checkReceipt(again, vkey)).toThrow('no signature by');
-  expect(checkReceipt(again, (await audit(['key'], moved)).stdout.trim()).event).toEqual(
-    checkReceipt(receipt, vkey).event,
-  );
+  const { stdout: thirdKey } = await audit(['key'], moved);
+  const keys = [vkey, thirdKey].map((key) => key.split('+', 2).join('+'));
+  expect(() => checkReceipt(again, vkey)).toThrow(`no signature by ${keys[0]}; it is signed by ${keys[1]}`);
+  expect(checkReceipt(again, thirdKey.trim()).event).toEqual(checkReceipt(receipt, vkey).event);
 });
 
 test('a receipt without the cosignature of a witness names the witness', async () => {
@@ -191,5 +191,8 @@ test('a receipt without the cosignature of a witness names the witness', async (
   const witnesses = ['one.example', 'two.example'].map((name) =>
     formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey)),
   );
-  expect(() => checkReceipt(receipt, vkey, witnesses)).toThrow('lacks the cosignature of one.example, two.example');
+  const [one, two, log] = [...witnesses, vkey].map((key) => key.split('+', 2).join('+'));
+  expect(() => checkReceipt(receipt, vkey, witnesses)).toThrow(
+    `lacks the cosignature of ${one}, ${two}; it is signed by ${log}`,
+  );
 });
