@@ -136,7 +136,10 @@ export class GrpcConnection extends Connection implements Paced {
     this.#pace = pace;
     this.#socket = socket;
     this.#admission = admission;
-    const early = new EarlyBytes(socket, EARLY);
+    const early = new EarlyBytes(socket, EARLY, () => {
+      this.#unfinished = early.bytes.length;
+      this.#count();
+    });
     this.#serve = () => {
       early.putBack();
       serve();

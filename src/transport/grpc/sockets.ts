@@ -40,7 +40,7 @@ export class EarlyBytes {
     this.#read = () => {
       const more: Buffer | null = socket.read();
       if (more === null) return;
-      this.bytes = Buffer.concat([this.bytes, more]);
+      this.bytes = this.bytes.length === 0 ? more : Buffer.concat([this.bytes, more]);
       if (this.bytes.length > most) socket.off('readable', this.#read);
       onBytes();
     };
