@@ -175,12 +175,12 @@ export const UNSURE: Failure = {
 
 const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];
 
-/** The verdict on a store that cannot be opened, because of this fault. */
-export const damagedVerdict = (fault: string): Verdict => ({
+/** The verdict on a store that cannot be opened, because of this fault. `others`: further questions that were asked. */
+export const damagedVerdict = (fault: string, others: readonly Question[]): Verdict => ({
   ok: false,
   head: undefined,
   checkpoint: undefined,
-  answers: QUESTIONS.map((question) => ({
+  answers: [...QUESTIONS, ...others].map((question) => ({
     question,
     failure: question === 'storage' ? { message: fault } : notAsked('the database cannot be opened'),
   })),

@@ -168,7 +168,7 @@ async function proveConsistent(tree: TileReader, next: SignedCheckpoint, last: S
   } catch {
     throw new BrokenTreeError(
       `the log of ${counted(next.size, 'event')} does not extend the signed checkpoint of ${last.size}`,
-      `run plantstore audit verify, then plantstore audit rebuild; ${RESTORED}`,
+      `run plantstore audit verify; if only tree says no, run plantstore audit rebuild; ${RESTORED}`,
     );
   }
 }

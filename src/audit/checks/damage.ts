@@ -66,5 +66,12 @@ export function failureOf(error: unknown, question: Question, fault: StoreFault 
   return unanswered(question, stopAt(error, fault));
 }
 
+/** A question that cannot be asked, since this is in the way. */
+export const unaskedCheck = (question: Question, why: string): Check => ({
+  question,
+  take: () => undefined,
+  finish: () => notAsked(why),
+});
+
 /** The failure of a question that was not asked. */
 export const notAsked = (why: string): Failure => ({ message: `not asked: ${why}` });

@@ -5,7 +5,12 @@ import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { signNext } from '../../transparency/checkpoints.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
-import { CHECKPOINT_FILE, keptIn, type SignedCheckpoint } from '../../transparency/signed-checkpoint.ts';
+import {
+  CHECKPOINT_FILE,
+  type KeptCheckpoint,
+  keptIn,
+  type SignedCheckpoint,
+} from '../../transparency/signed-checkpoint.ts';
 import { print, write } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
 
@@ -35,11 +40,13 @@ Examples:
 
 /** Signs a checkpoint of a store's log as the service does. Rejects with BrokenTreeError. */
 export function signNow(store: Store, tree: Tree): Promise<SignedCheckpoint> {
-  const config = storeConfig();
-  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => console.error(`warning: ${why}`));
-  const key = () => openLogKey(config, store);
-  return signNext({ head: () => store.head(), tree, key, kept }, undefined);
+  const key = () => openLogKey(storeConfig(), store);
+  return signNext({ head: () => store.head(), tree, key, kept: keptHere() }, undefined);
 }
+
+/** The last checkpoint that DATA_DIR keeps. A warning tells of one of another log or key. */
+export const keptHere = (): KeptCheckpoint =>
+  keptIn(join(storeConfig().dataDirectory, CHECKPOINT_FILE), (why) => console.error(`warning: ${why}`));
 
 /** `plantstore audit head` */
 export const headCommand = (): Command =>

@@ -1,4 +1,8 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
+import type { Question } from '../../audit/checks/check.ts';
+import { unaskedCheck } from '../../audit/checks/damage.ts';
 import { repairReadModel } from '../../audit/repair.ts';
 import { damagedVerdict, type Verdict, verdictJson, verdictText, verifyLog } from '../../audit/verify.ts';
 import { readText } from '../../files.ts';
@@ -7,9 +11,11 @@ import { topicChecks } from '../../start/publication.ts';
 import { type Checkpoint, openCheckpoint } from '../../tlog/checkpoint.ts';
 import { parseLogKey, type VerifierKey } from '../../tlog/verifier-key.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
+import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
 import { vkey } from '../arguments.ts';
 import { Progress, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
+import { keptHere } from './checkpoint.ts';
 
 interface Options {
   readonly checkpoint?: string;
@@ -23,7 +29,10 @@ export const verifyCommand = (): Command =>
     .description(
       'Verify the log: find the first place where anything was changed, lost, reordered or invented. Exit code 0: the log is whole.',
     )
-    .option('--checkpoint <file>', 'an earlier checkpoint that the log must extend')
+    .option(
+      '--checkpoint <file>',
+      'an earlier checkpoint that the log must extend; default: the last one of this log that DATA_DIR keeps',
+    )
     .option('--key <vkey>', 'vkey that verifies the checkpoint; default: the key of this store', (text) => vkey(text))
     .option('--json', 'print the verdict as JSON')
     .addHelpText(
@@ -38,7 +47,8 @@ no:
   decisions    was each event allowed on the state before it
   storage      is the database sound: does it find each event by what it says
   tree         do the stored nodes of the Merkle tree follow from the events
-  checkpoint   does the log extend the checkpoint (with --checkpoint)
+  checkpoint   does the log extend the checkpoint (with --checkpoint, or where
+               DATA_DIR keeps the last one that was signed of this log)
   topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)
 Verifies the log up to its head at the start. The service may run meanwhile.
 
@@ -49,15 +59,20 @@ Examples:
     .action(async (options: Options) => {
       if (options.key !== undefined && options.checkpoint === undefined)
         throw new Error('--key is the key of a checkpoint: give the checkpoint too, with --checkpoint');
-      const verdict = await withStore('read', (store) => verified(store, options)).catch(onDamage);
+      const verdict = await withStore('read', (store) => verified(store, options)).catch((error) =>
+        onDamage(error, options),
+      );
       await print([options.json ? verdictJson(verdict) : verdictText(verdict)]);
       if (!verdict.ok) process.exitCode = 1;
     });
 
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
-  const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
+  const found = await (file === undefined ? keptOf(store) : checkpointIn(store, file, key));
+  const [checkpoint, unasked] =
+    typeof found === 'string' ? [undefined, [unaskedCheck('checkpoint', found)]] : [found, []];
+  const checks = async () => [...unasked, ...(await topicChecks(storeConfig(), store))];
   const progress = new Progress();
-  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(storeConfig(), store) })) {
+  for await (const step of verifyLog(store, { checkpoint, checks })) {
     if ('answers' in step) return step;
     progress.show(step.position, step.end);
   }
@@ -65,10 +80,29 @@ async function verified(store: Store, { checkpoint: file, key }: Options): Promi
 }
 
 /** A store that cannot be opened, since it is damaged or has lost what it begins with, is the answer to a question. */
-function onDamage(error: unknown): Verdict {
-  if (error instanceof DamagedStoreError) return damagedVerdict(error.fault);
-  if (error instanceof LostRecordError) return damagedVerdict(error.message);
+function onDamage(error: unknown, { checkpoint }: Options): Verdict {
+  const others: readonly Question[] = [
+    ...(checkpoint !== undefined || existsSync(keptFile()) ? (['checkpoint'] as const) : []),
+    ...(storeConfig().kafka === undefined ? [] : (['topic'] as const)),
+  ];
+  if (error instanceof DamagedStoreError) return damagedVerdict(error.fault, others);
+  if (error instanceof LostRecordError) return damagedVerdict(error.message, others);
   throw error;
+}
+
+const keptFile = (): string => join(storeConfig().dataDirectory, CHECKPOINT_FILE);
+
+/**
+ * The last checkpoint that DATA_DIR keeps of this log; why it cannot be had, which is no reason not to verify the log.
+ * Undefined: DATA_DIR keeps none, as on a machine where nothing is signed, which then gets no key.
+ */
+async function keptOf(store: Store): Promise<Checkpoint | string | undefined> {
+  if (!existsSync(keptFile())) return undefined;
+  try {
+    return await keptHere().read((await openLogKey(storeConfig(), store)).vkey);
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 async function checkpointIn(store: Store, file: string, given: VerifierKey | undefined): Promise<Checkpoint> {

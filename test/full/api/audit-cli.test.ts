@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
@@ -115,6 +115,14 @@ describe('verify', () => {
       ok: false,
       answers: [{}, {}, {}, {}, {}, { question: 'storage', message: 'database disk image is malformed' }, {}],
     });
+    // Each question that is asked has a line.
+    const note = join(root, 'monday.checkpoint');
+    const unasked = 'NO   not asked: the database cannot be opened';
+    const settings = { DATA_DIR: data, KAFKA_BROKERS: '127.0.0.1:1' };
+    const asked = await command(['audit', 'verify', '--checkpoint', note], settings);
+    expect(asked.stdout).toContain(`tree         ${unasked}\ncheckpoint   ${unasked}\ntopic        ${unasked}\n\n`);
+    writeFileSync(join(data, 'last-checkpoint.txt'), 'kept');
+    expect((await audit('verify')).stdout).toContain(`tree         ${unasked}\ncheckpoint   ${unasked}\n\n`);
   });
 
   test('a log that was rewritten as a whole is found out by a checkpoint that was signed before', async () => {
@@ -123,9 +131,26 @@ describe('verify', () => {
     writeFileSync(checkpoint, (await audit('checkpoint')).stdout);
     const key = (await audit('key')).stdout.trim();
     expect((await audit('verify', '--checkpoint', checkpoint)).code).toBe(0);
+    const kept = join(data, 'last-checkpoint.txt');
+    const moved = join(root, 'last-checkpoint.txt');
+    expect((await audit('verify')).stdout).toMatch(/^checkpoint +yes$/m);
+    renameSync(kept, moved);
     rmSync(data, { recursive: true });
     await some();
-    expect((await audit('verify')).code).toBe(0);
+    const alone = await audit('verify');
+    expect(alone.code).toBe(0);
+    expect(alone.stdout).not.toMatch(/^checkpoint/m);
+    expect(existsSync(join(data, 'audit-key.pem'))).toBe(false);
+    // That of another log is no answer.
+    renameSync(moved, kept);
+    const ofOther = await audit('verify');
+    expect(ofOther).toMatchObject({ code: 0, stderr: expect.stringContaining('warning: the log is not compared') });
+    expect(ofOther.stdout).not.toMatch(/^checkpoint/m);
+    rmSync(kept);
+    mkdirSync(kept);
+    const unreadable = await audit('verify');
+    expect(unreadable.code).toBe(1);
+    expect(unreadable.stdout).toMatch(/^tree +yes\ncheckpoint +NO +not asked: the last checkpoint cannot be read: /m);
     const { code, stdout } = await audit('verify', '--checkpoint', checkpoint, '--key', key);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^checkpoint +NO +at position 4: .*the log was rewritten/m);
