@@ -43,6 +43,8 @@ const SPARED = 16;
 const MOST_WAITING = 16;
 /** Most bytes that are read of a connection before its turn. */
 const EARLY = 64 * 1024;
+/** Bytes of that which do not count as memory: so whoever makes an honest call holds no more than who makes none. */
+const MODEST = 4 * 1024;
 /**
  * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes
  * at once. So no turn of the event loop has many such reads.
@@ -137,7 +139,7 @@ export class GrpcConnection extends Connection implements Paced {
     this.#socket = socket;
     this.#admission = admission;
     const early = new EarlyBytes(socket, EARLY, () => {
-      this.#unfinished = early.bytes.length;
+      this.#unfinished = Math.max(early.bytes.length - MODEST, 0);
       this.#count();
     });
     this.#serve = () => {
