@@ -58,18 +58,17 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'schema', version: SCHEMA_VERSION }));
 }
 
-/**
- * The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing.
- * By default, the server waits until every member has the index, however long one is away.
- */
+/** The indexes of `events` besides `_id`. Each holds only what it says: other events cost nothing. */
+export const INDEXES = [
+  {
+    name: 'events_by_idempotency_key',
+    keys: { owner: 1, idempotencyKey: 1, _id: -1 },
+    partialFilterExpression: { idempotencyKey: { $exists: true } },
+  },
+  { name: 'events_that_erase', keys: { 'erases.owner': 1 }, partialFilterExpression: UNFINISHED },
+] as const;
+
+/** By default, the server waits until every member has an index, however long one is away. */
 export async function createIndexes({ events }: Collections): Promise<void> {
-  const commitQuorum = 'majority';
-  await events.createIndex(
-    { owner: 1, idempotencyKey: 1, _id: -1 },
-    { name: 'events_by_idempotency_key', partialFilterExpression: { idempotencyKey: { $exists: true } }, commitQuorum },
-  );
-  await events.createIndex(
-    { 'erases.owner': 1 },
-    { name: 'events_that_erase', partialFilterExpression: UNFINISHED, commitQuorum },
-  );
+  for (const { keys, ...options } of INDEXES) await events.createIndex(keys, { ...options, commitQuorum: 'majority' });
 }

@@ -12,7 +12,7 @@ import { mongoErasures } from './erasures.ts';
 import { mongoEvents } from './events.ts';
 import { mongoLeases } from './leases.ts';
 import { mongoReadModel } from './read-model/read-model.ts';
-import { checkSchema } from './schema.ts';
+import { checkSchema, INDEXES } from './schema.ts';
 
 /**
  * The log and the read model in a MongoDB replica set: the methods of its parts. Takes ownership of a connected client.
@@ -58,7 +58,21 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
 /** Of any other type than a number, too: MongoDB compares values of one type alone. It takes two seeks in the index. */
 const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
 
-/** A collection that is gone, or a document of `events` that no read by positions meets. Undefined: there is none. */
+const ONE_ID = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
+
+/** The name of an index that is gone. It asks by reads, since an auditor's user may not list indexes. */
+async function lostIndex({ events }: Pick<Collections, 'events'>, clock: CausalClock): Promise<string | undefined> {
+  for (const { name, partialFilterExpression } of INDEXES)
+    try {
+      await clock.run((session) => events.findOne(partialFilterExpression, { ...ONE_ID, hint: name, session }));
+    } catch (error) {
+      if (hasCode(error, CODE.badValue)) return name;
+      throw error;
+    }
+  return undefined;
+}
+
+/** A collection or an index that is gone, or a document of `events` that no read by positions meets. */
 async function faultIn(db: Db, clock: CausalClock): Promise<StoreFault | undefined> {
   // An auditor's user may not read `leases`, and so does not see whether they are there.
   const { leases: _, ...collections } = collectionsOf(db);
@@ -66,8 +80,10 @@ async function faultIn(db: Db, clock: CausalClock): Promise<StoreFault | undefin
   const there = await withCallLimit(listed);
   const gone = Object.keys(collections).filter((collection) => !there.some(({ name }) => name === collection));
   if (gone.length > 0) return { message: `gone: ${gone.join(', ')}` };
-  const options = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
-  const found = await clock.run((session) => collections.events.findOne(NO_POSITION, { ...options, session }));
+  const index = await lostIndex(collections, clock);
+  if (index !== undefined)
+    return { message: `gone: the index ${index} of events: docs/mongodb.md says how to create it` };
+  const found = await clock.run((session) => collections.events.findOne(NO_POSITION, { ...ONE_ID, session }));
   return found === null
     ? undefined
     : { message: 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it' };

@@ -102,6 +102,23 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     },
   );
 
+  test.each(['events_by_idempotency_key', 'events_that_erase'])(
+    'a database without its index %s gets a verdict that names it',
+    async (name) => {
+      const opened = await openFilled();
+      expect((await verdictOf(opened.store)).places).toEqual({});
+      const { client, close } = await opened.database();
+      const events = client.db().collection('events');
+      const { key, partialFilterExpression } = (await events.indexes()).find((index) => index.name === name)!;
+      await events.dropIndex(name);
+      const storage = `gone: the index ${name} of events: docs/mongodb.md says how to create it`;
+      expect((await verdictOf(opened.store)).places).toEqual({ storage });
+      await events.createIndex(key, { name, partialFilterExpression: partialFilterExpression! });
+      await close();
+      expect((await verdictOf(opened.store)).places).toEqual({});
+    },
+  );
+
   test('nodes of the tree that are of no events go with a repair, whatever the type of their _id', async () => {
     const opened = await openFilled();
     await fillPlants(opened.store, 600);

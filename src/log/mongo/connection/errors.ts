@@ -10,6 +10,8 @@ import {
 
 /** The error codes of MongoDB that are handled. */
 export const CODE = {
+  /** Among others: an index that a read shall use is not there. */
+  badValue: 2,
   unauthorized: 13,
   authenticationFailed: 18,
   namespaceNotFound: 26,
