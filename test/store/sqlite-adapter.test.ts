@@ -10,6 +10,7 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { RefusedAppendError, type Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
+import { verdictOf } from './audit-tampering.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 let opened: Awaited<ReturnType<typeof openSqliteStore>>;
@@ -53,7 +54,7 @@ test('data from before the first release is refused, by name and version', () =>
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(/has schema 4, from before the first release/);
 });
 
-test('events can be neither changed nor removed, not even by another program', async () => {
+test('events can be neither updated nor deleted, not even by another program', async () => {
   const events = await append(store, ...plants(3));
   withDatabase((db) => {
     const content = 'content = NULL, owner = NULL, plant_id = NULL, idempotency_key = NULL';
@@ -73,6 +74,15 @@ test('events can be neither changed nor removed, not even by another program', a
     expect(() => db.exec('DELETE FROM events')).toThrow('immutable');
   });
   expect(await readLog(store)).toEqual(events);
+});
+
+test('an event that another program replaces, past the triggers, is found by a verification', async () => {
+  await append(store, ...plants(3));
+  withDatabase((db) => {
+    const columns = 'event, hash, content, owner, plant_id';
+    db.exec(`REPLACE INTO events (position, ${columns}) SELECT 2, ${columns} FROM events WHERE position = 3`);
+  });
+  expect((await verdictOf(store)).places).toMatchObject({ positions: 2, chain: 2 });
 });
 
 test('events whose positions do not follow the log are rejected, with nothing appended', async () => {

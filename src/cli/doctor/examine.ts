@@ -52,7 +52,7 @@ function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
   }
 }
 
-/** Throws if a start would refuse the database for a trigger or an index that is gone, as reads do not. */
+/** Throws if a start would refuse the database for its schema, as reads do not. */
 function checkDatabase(path: string): void {
   using db = openReader(path);
   checkObjects(db, path);

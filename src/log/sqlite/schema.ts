@@ -77,7 +77,8 @@ const TABLES = `
   ) STRICT;
   CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
 
-  -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
+  -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes, unless somebody means to: no
+  -- trigger of a DELETE sees a REPLACE.
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
     WHEN NOT (new.position = old.position AND new.event = old.event AND new.hash = old.hash AND (
       (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.owner IS NOT NULL

@@ -37,7 +37,7 @@ export interface SqliteOptions {
 
 /**
  * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
- * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index;
+ * when a newer release wrote the data, or when it is to be written to and its schema is not that of this release;
  * DamagedStoreError when the database is damaged.
  */
 export function openSqlite(directory: string, options: SqliteOptions = {}): Store {
