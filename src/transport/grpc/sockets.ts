@@ -34,14 +34,17 @@ export class EarlyBytes {
   readonly #socket: Socket;
   readonly #read: () => void;
 
-  /** `onBytes` is called after each read. Past `most` bytes, no more is read. */
+  /** `onBytes` is called after each read. Once there are `most` bytes, no more is read. */
   constructor(socket: Socket, most: number, onBytes: () => void = () => {}) {
     this.#socket = socket;
     this.#read = () => {
       const more: Buffer | null = socket.read();
       if (more === null) return;
       this.bytes = this.bytes.length === 0 ? more : Buffer.concat([this.bytes, more]);
-      if (this.bytes.length > most) socket.off('readable', this.#read);
+      if (this.bytes.length >= most) {
+        socket.off('readable', this.#read);
+        stopReading(socket);
+      }
       onBytes();
     };
     // 'close' follows an error.
