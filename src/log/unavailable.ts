@@ -1,7 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
-import { BrokenReadModelError, LostRecordError, MalformedRowError } from './store.ts';
-import { LogChangedError } from './tail/follower.ts';
+import { BrokenReadModelError, LogChangedError, LostRecordError, MalformedRowError } from './store.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { monotonic, randomBytes, turn, wallTime } from '../time/host.ts';
-import { KEY_BYTES } from './erasure/eraser.ts';
 import { BrokenChainError, headAfterIntact, headAt, seal, subjectOf } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
-import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent, plantEventOf } from './event/event.ts';
+import { EMPTY_HEAD, type Erases, type Head, KEY_BYTES, type LoggedEvent, plantEventOf } from './event/event.ts';
 import type { Store } from './store.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { BrokenChainError } from '../log/event/chain.ts';
-import { LogChangedError } from '../log/tail/follower.ts';
+import { LogChangedError } from '../log/store.ts';
 import type { BrokenTreeError } from '../log/tree/nodes.ts';
 import { type Readiness, STARTING } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';

@@ -10,7 +10,7 @@ import { aboutStore } from '../log/sqlite/damage.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
-import { LogChangedError } from '../log/tail/follower.ts';
+import { LogChangedError } from '../log/store.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';

@@ -22,6 +22,8 @@ test.each([
   ['src/log/tail/tail.ts', "import '../../../gen/plantstore/v1/event_pb.ts';"],
   ['src/log/tail/tail.ts', "import '../sqlite/store.ts';"],
   ['src/log/mongo/store.ts', "import '../sqlite/store.ts';"],
+  ['src/log/sqlite/store.ts', "import '../tail/tail.ts';"],
+  ['src/log/mongo/read-model/rows.ts', "import '../../view/listing.ts';"],
   ['src/plants/service.ts', "import '../transport/rest/server.ts';"],
   ['src/plants/service.ts', "const { loadConfig } = await import('../config.ts');"],
   ['src/transport/http/server.ts', "import '../../log/sqlite/store.ts';"],

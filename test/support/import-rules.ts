@@ -64,6 +64,10 @@ const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'call', 'plants', 'audit', '
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
 const CONSTRUCTS_ADAPTERS = ['start', 'cli'];
 
+/** What an adapter of the log may import of it, beside its own folder: the port, and events as bytes. */
+const DATABASES = /^src\/log\/(sqlite|mongo)\//;
+const PORT_OF_LOG = /^src\/log\/(store|batches|row-size|upgrade|event\/[\w-]+|tree\/nodes)\.ts$/;
+
 /** The messages between instances, which no other room of the log knows. */
 const FORWARDING = { room: 'src/log/forward/', messages: 'gen/plantstore/internal/' };
 
@@ -118,6 +122,9 @@ function breach(from: string, { specifier, target }: Import): string[] {
   const adapter = ADAPTERS.find((folder) => target.startsWith(folder));
   if (adapter !== undefined && !from.startsWith(adapter) && !CONSTRUCTS_ADAPTERS.includes(part))
     return [`${from}: only start and cli import adapters (${target})`];
+  const database = DATABASES.exec(from)?.[0];
+  if (database !== undefined && part === to && !target.startsWith(database) && !PORT_OF_LOG.test(target))
+    return [`${from}: an adapter of the log imports its port alone (${target})`];
   if (to === 'transport' && part === 'transport' && !roomsAllow(from, target))
     return [`${from}: this room does not import that of ${target}`];
   if (from.startsWith(FORWARDING.room) && target.startsWith(FORWARDING.messages)) return [];

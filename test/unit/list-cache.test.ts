@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
+import { listBytes } from '../../src/log/row-size.ts';
 import { ListCache } from '../../src/log/view/list-cache.ts';
-import { type ListQuery, listBytes, type ShortList } from '../../src/log/view/listing.ts';
+import type { ListQuery, ShortList } from '../../src/log/view/listing.ts';
 import { added, deleted } from '../support/events.ts';
 
 const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: undefined });

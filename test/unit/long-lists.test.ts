@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
 import type { Call } from '../../src/call.ts';
-import { rowBytes } from '../../src/log/view/listing.ts';
+import { rowBytes } from '../../src/log/row-size.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import type { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';

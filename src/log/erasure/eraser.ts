@@ -4,7 +4,7 @@ import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { refused } from '../commit/appender.ts';
 import { subjectOf, verifyContent } from '../event/chain.ts';
-import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
+import { type Committed, type Erases, KEY_BYTES, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError } from '../store.ts';
 import { type Follower, GENERATION_LIMIT } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
@@ -35,8 +35,6 @@ export interface EraserParts {
   readonly submit: (command: EraseOwner) => Promise<Committed>;
 }
 
-/** Bytes of the key of a subject. */
-export const KEY_BYTES = 16;
 /** Most attempts to count faster than the log moves on. */
 const ATTEMPTS = 20;
 /** Milliseconds between two looks at what another instance finishes. */

@@ -1,5 +1,5 @@
 import { batches, type Page } from '../batches.ts';
-import { SHORT_LIST } from '../view/listing.ts';
+import { SHORT_LIST } from '../row-size.ts';
 import type { ReadQueue } from './read-queue.ts';
 
 /** Rows of the first query of a read: with the longest texts, half a MiB and a few milliseconds. */

@@ -4,7 +4,7 @@ import { pause } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { BrokenReadModelError, type Standing, type Store } from '../store.ts';
+import { BrokenReadModelError, LogChangedError, type Standing, type Store } from '../store.ts';
 import type { Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */
@@ -235,19 +235,3 @@ const beyondEnd = (position: number) =>
     `the read model is at position ${position}, but the log ends before that`,
     'restore another backup, or go on without the lost events: plantstore audit export, then audit import into an empty store',
   );
-
-/**
- * The log is not the one that this instance has seen: it is shorter, its events differ, or its file was replaced. This
- * happens when an older backup is restored under a running instance. The instance's memory is then invalid, and an
- * append would leave a gap or a broken chain. Only a restart helps.
- */
-export class LogChangedError extends Error {
-  /** `why`: what is wrong and where, in words for an operator. */
-  constructor(why: string, options?: ErrorOptions) {
-    super(
-      `${why}; this instance no longer answers or appends: stop all instances, make sure that the log is the right one, and start them again`,
-      options,
-    );
-    this.name = 'LogChangedError';
-  }
-}

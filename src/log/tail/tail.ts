@@ -1,8 +1,8 @@
 import { type PlantState, stateAfter } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { type PlantKey, textLength } from '../../domain/plant.ts';
+import type { PlantKey } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
-import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
+import { type Head, type LoggedEvent, plantEventOf, sizeOf } from '../event/event.ts';
 
 /** The state of one key after its last event in the tail. */
 export interface TailEntry {
@@ -12,24 +12,6 @@ export interface TailEntry {
   readonly state: PlantState;
   /** Position of the key's last event. */
   readonly position: number;
-}
-
-/** Bytes of an event in memory without its bytes and texts (measured with the usual ones: 1,550 to 1,780 in all). */
-const EVENT_OVERHEAD = 1_300;
-
-/** Most bytes of a UTF-16 code unit, with a tenth for what V8 leaves unused between long texts. */
-const CODE_UNIT = 2.2;
-
-/** Most bytes of an event in memory: its bytes, all its texts, and the texts of its idempotency key once more. */
-export function sizeOf(logged: LoggedEvent): number {
-  const kept = EVENT_OVERHEAD + logged.bytes.length + (logged.content?.length ?? 0);
-  const event = plantEventOf(logged);
-  if (event === undefined) return kept;
-  const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
-  const named = event.type === 'PlantAdded' ? textLength(event) : 0;
-  const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
-  const inIndex = key === undefined ? 0 : key.length + owner.length;
-  return kept + Math.ceil(CODE_UNIT * (about + named + inIndex));
 }
 
 type Listener = (events: readonly LoggedEvent[]) => void;

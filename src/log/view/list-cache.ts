@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { PlantEvent } from '../../domain/events.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { type ListQuery, listBytes, type ShortList } from './listing.ts';
+import { listBytes } from '../row-size.ts';
+import type { ListQuery, ShortList } from './listing.ts';
 
 /** Counters and size of a list cache. */
 export interface ListCacheStatistics {

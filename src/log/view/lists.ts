@@ -4,6 +4,7 @@ import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import type { Page } from '../batches.ts';
+import { listBytes, SHORT_LIST } from '../row-size.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, SnapshotEndedError, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
@@ -12,11 +13,9 @@ import {
   type Life,
   type Listing,
   type ListQuery,
-  listBytes,
   Merge,
   type OpenedList,
   openListing,
-  SHORT_LIST,
   type ShortList,
 } from './listing.ts';
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { PLANT_FIELDS, type Plant, plantOfTexts, withId, withKey } from '../../../domain/plant.ts';
+import { listBytes } from '../../row-size.ts';
 import type { OwnedRow, PlantRow } from '../../store.ts';
-import { listBytes } from '../../view/listing.ts';
 import { type Table, tableBatches } from '../batches.ts';
 import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
