@@ -117,6 +117,20 @@ test('one whose client is gone when it reads on delays no other one', () => {
   expect(large.filter(({ resumed }) => resumed > 0)).toHaveLength(2);
 });
 
+test('strangers take turns, whether their connections are new or not', () => {
+  const [old, fresh] = [senders(1), senders(8, new Caller(''))];
+  haveSent([...old, ...fresh], MIB);
+  for (let time = 0; time < 90; time += 10) {
+    vi.advanceTimersByTime(10);
+    for (const sender of [...old, ...fresh])
+      if (!sender.isStopped) {
+        sender.read = 0;
+        pace.hasRead(sender, 1);
+      }
+  }
+  expect(fresh.every(({ resumed }) => resumed > 0)).toBe(true);
+});
+
 test('the caller with the fewest of them comes first', () => {
   const [many, [one]] = [senders(8), senders(1, new Caller('alice'))];
   haveSent([...many, one!], MIB);

@@ -83,7 +83,8 @@ export class ReadPace {
   }
 
   #resume(): void {
-    const [[next] = []] = [...Map.groupBy(this.#waiting, ({ caller }) => caller).values()].toSorted(
+    // By owner: a stranger's connection moves from those that are new to those that are not.
+    const [[next] = []] = [...Map.groupBy(this.#waiting, ({ caller }) => caller.owner).values()].toSorted(
       (one, other) => one.length - other.length,
     );
     this.#resumed = next;
