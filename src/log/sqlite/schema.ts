@@ -221,8 +221,8 @@ function ownObjects(found: readonly SchemaObject[]): SchemaObject[] {
   return objectsIn(made);
 }
 
-/** The name of a copy. */
-const COPY = new RegExp(`^(.*)_[0-9a-f]{32}(?:${FORMER})?$`);
+/** The name of a copy, with FORMER at its end or without. */
+const COPY = /^(.*)_[0-9a-f]{32}(?:_former)?$/;
 
 /** What a statement says. SQLite puts the name of a renamed table in quotes. */
 const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').replace(' (', '(');

@@ -251,14 +251,12 @@ describe('a service with witnesses', () => {
       /has cosigned a checkpoint of 10 events, which this log of 1\d does not extend/,
     );
     const auditor = client(second.url, await second.token('auditor', 'plants:audit'));
-    const answers = [
-      await auditor('GET', '/log/checkpoint'),
-      await auditor('POST', '/plantstore.v1.AuditService/GetHead', { body: '{}' }),
-    ];
-    for (const { status, text } of answers) {
-      expect(status).toBe(503);
-      expect(text).toContain('a witness has cosigned events that this log does not have');
-    }
+    const refused = await auditor('GET', '/log/checkpoint');
+    expect(refused.status).toBe(503);
+    expect(refused.text).toContain('a witness has cosigned events that this log does not have');
+    const read = await auditor('POST', '/plantstore.v1.AuditService/GetHead', { body: '{}' });
+    expect(read.status).toBe(200);
+    expect(read.text).not.toContain('checkpoint');
     expect(witness.records.last(parseVerifierKey(logVkey).name).size).toBe(10);
     await second.stop();
   });
