@@ -8,6 +8,7 @@ import { backUp } from '../../src/log/sqlite/backup.ts';
 import { rewrite } from '../../src/log/sqlite/rewrite.ts';
 import { KEYS, PLANTS } from '../../src/log/sqlite/schema.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Store, Unfinished } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -58,6 +59,58 @@ test('many owners whose rows have shared pages are erased: no page has a copy of
   await log.close();
   const found = new Set(bytesOf(opened.directory).match(/Quux \d\d/g));
   expect(owners.filter((owner) => found.has(owner))).toEqual([]);
+  await opened.cleanup();
+});
+
+/** Erasures that end in another order than they began, as those do that wait for Kafka's topic. */
+async function endedAmongOthers(store: Store): Promise<readonly string[]> {
+  // With this seed, an index of names leaves copies of two of them.
+  let seed = 26 * 7919;
+  const drawn = (below: number) => {
+    seed = (seed * 1103515245 + 12345) % 2 ** 31;
+    return Math.floor((seed / 2 ** 31) * below);
+  };
+  const begun: Unfinished[] = [];
+  const ended: string[] = [];
+  for (let count = 0; count < 300; count++) {
+    const owner = `Quux ${1000 + ((count * 7919) % 5003)} ${'y'.repeat(drawn(900))}.`;
+    const erases = { owner, key: new Uint8Array(16), isCleared: true, isPublished: true };
+    const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+    const erasure = { ...seal(await store.head(), event, `erasure ${count}`, 0), erases };
+    await store.append([erasure]);
+    begun.push(erasure);
+    if (drawn(3) > 0 || begun.length <= 20) continue;
+    const [over] = begun.splice(drawn(begun.length), 1);
+    await store.endErasures([over!.position], true);
+    ended.push(over!.erases.owner.slice(0, 10));
+  }
+  return ended;
+}
+
+test('erasures end while many others wait for the topic: no page has a copy of a name', async () => {
+  const { store, directory, cleanup } = await openSqliteStore();
+  const ended = await endedAmongOthers(store);
+  await store.cleared();
+  const bytes = bytesOf(directory);
+  expect(ended.length).toBeGreaterThan(80);
+  expect(ended.filter((owner) => bytes.includes(owner))).toEqual([]);
+  await cleanup();
+});
+
+test('a start replaces the index of names that an earlier build made, and overwrites its copies', async () => {
+  const opened = await openSqliteStore();
+  const { db, close } = await opened.database();
+  db.exec(`DROP INDEX events_that_erase;
+    CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL`);
+  await close();
+  const ended = await endedAmongOthers(opened.store);
+  await opened.store.close();
+  const left = () => ended.filter((owner) => bytesOf(opened.directory).includes(owner));
+  expect(left()).not.toEqual([]);
+  const store = openSqlite(opened.directory, { alone: true });
+  expect(await store.fault()).toBeUndefined();
+  await store.close();
+  expect(left()).toEqual([]);
   await opened.cleanup();
 });
 

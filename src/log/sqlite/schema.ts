@@ -75,7 +75,8 @@ const TABLES = `
     erases_published INTEGER,
     CHECK ((content IS NULL) = (erased_by IS NOT NULL))
   ) STRICT;
-  CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
+  -- Of positions, not of names: copies of keys stay in the unused space of an index, and no index is written anew.
+  CREATE INDEX events_that_erase ON events (position) WHERE erases_owner IS NOT NULL;
 
   -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes, unless somebody means to: no
   -- trigger of a DELETE sees a REPLACE.
@@ -118,11 +119,16 @@ const BESIDE: Readonly<Record<string, string>> = {
   uncleared: '(row INTEGER PRIMARY KEY) STRICT',
 };
 
+/** An index of names, as an earlier build of this version made it. To drop it overwrites its pages. */
+const INDEX_OF_NAMES = 'CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL';
+
 /** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
     if (versionOf(db) === 0) db.exec(`${TABLES}; ${ROWS}; PRAGMA user_version = ${SCHEMA_VERSION}`);
     if (versionOf(db) !== SCHEMA_VERSION) return;
+    if (objectsIn(db).some(({ sql }) => sql === INDEX_OF_NAMES))
+      db.exec(`DROP INDEX events_that_erase; ${INDEX_OF_NAMES.replace('(erases_owner)', '(position)')}`);
     for (const [name, columns] of Object.entries(BESIDE)) db.exec(`CREATE TABLE IF NOT EXISTS ${name} ${columns}`);
   });
 }
