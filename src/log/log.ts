@@ -206,14 +206,9 @@ export class EventLog {
     });
   }
 
-  /**
-   * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far,
-   * the log does not reach it, or the state may be from rows that were repaired since.
-   */
+  /** See Tail.recent. */
   recent(after: number): readonly LoggedEvent[] | undefined {
-    const { first, head, outdatedTo } = this.#follower.tail;
-    if (after + 1 < first || after > head.position || after <= outdatedTo) return undefined;
-    return this.#follower.tail.after(after);
+    return this.#follower.tail.recent(after);
   }
 
   /** Counters and size of the list cache. */

@@ -228,7 +228,7 @@ test('events before the base are kept for so many bytes, the newest of them, and
             first++;
             dropped++;
           }
-          expect(tail.first).toBe(first);
+          expect(tail.readableAfter).toBe(Math.max(first - 1, erased));
           kept += tail.base + 1 - first;
           expect(tail.after(first - 1)).toEqual(events.slice(first - 1));
           expect(tail.at(first)).toBe(events[first - 1]);

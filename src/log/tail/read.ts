@@ -31,7 +31,7 @@ export async function* readLog(
   let position = after;
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
-    if (position + 1 < tail.first || position < tail.erased) {
+    if (position < tail.readableAfter) {
       for await (const batch of intactRange(store, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);

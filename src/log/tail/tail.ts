@@ -40,6 +40,7 @@ export class Tail {
   #keptBytes = 0;
   /** No event up to here is kept. */
   #erased = 0;
+  /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
   #outdatedTo = -1;
   /** The position of the last OwnerErased event in the tail, by owner. */
   readonly #ended = new Map<string, number>();
@@ -90,22 +91,12 @@ export class Tail {
     return this.#head.position - this.#base;
   }
 
-  /** Events from here on are in memory: those after the base, and some before it. */
-  get first(): number {
-    return this.#first;
-  }
-
   /**
-   * Position of the last erasure. What it removes may be gone from the store, so nothing up to here is shown from
-   * memory.
+   * Whoever reads the log gets the events after this position from memory. Earlier ones are not there, or come before
+   * an erasure: what that removes may be gone from the store, and is not shown from memory.
    */
-  get erased(): number {
-    return this.#erased;
-  }
-
-  /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
-  get outdatedTo(): number {
-    return this.#outdatedTo;
+  get readableAfter(): number {
+    return Math.max(this.#first - 1, this.#erased);
   }
 
   /** The event at a position, if it is in memory. */
@@ -115,10 +106,23 @@ export class Tail {
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
   after(position: number, limit = Number.POSITIVE_INFINITY): LoggedEvent[] {
-    if (position + 1 < this.first)
-      throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.first}`);
+    if (position + 1 < this.#first)
+      throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.#first}`);
     const start = position + 1 - this.#origin;
     return this.#events.slice(start, start + limit);
+  }
+
+  /**
+   * The events after a position, for whoever knows the state there. Undefined when memory does not reach back that far,
+   * the log does not reach it, or the state may be from rows that were repaired since.
+   */
+  recent(position: number): LoggedEvent[] | undefined {
+    return position > this.#outdatedTo && this.#reaches(position) ? this.after(position) : undefined;
+  }
+
+  /** Whether the log reaches this position, and memory has all events after it. */
+  #reaches(position: number): boolean {
+    return position <= this.#head.position && position + 1 >= this.#first;
   }
 
   /** Whether an event of the tail decides what a key is: there is no need of a row. */
@@ -146,7 +150,7 @@ export class Tail {
 
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
   since(owner: string, position: number): number | undefined {
-    if (position + 1 < this.first || position > this.#head.position) return undefined;
+    if (!this.#reaches(position)) return undefined;
     const events = this.after(position);
     if (events.some(({ erases }) => erases?.owner === owner)) return undefined;
     return events.filter((logged) => plantEventOf(logged)?.owner === owner).length;
@@ -281,7 +285,7 @@ export class Tail {
     let base = Math.min(this.#checkpoint, this.#head.position);
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base > this.#base) this.#release(base);
-    const isOver = () => this.#keptBytes > this.#recentBytes || this.first <= this.#erased;
+    const isOver = () => this.#keptBytes > this.#recentBytes || this.#first <= this.#erased;
     for (; this.#first <= this.#base && isOver(); this.#first++) this.#keptBytes -= sizeOf(this.at(this.#first)!);
     const gone = this.#first - this.#origin;
     // Moving the rest at every event would take time in proportion to the number of events.

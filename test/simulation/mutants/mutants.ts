@@ -207,10 +207,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a reader goes on from memory that does not reach back to it',
-    file: 'log/log.ts',
-    from: `    if (after + 1 < first || after > head.position || after <= outdatedTo) return undefined;
-    return this.#follower.tail.after(after);`,
-    to: `    return after > head.position ? undefined : this.#follower.tail.after(Math.max(after, first - 1));`,
+    file: 'log/tail/tail.ts',
+    from: `return position > this.#outdatedTo && this.#reaches(position) ? this.after(position) : undefined;`,
+    to: `return position > this.#head.position ? undefined : this.after(Math.max(position, this.#first - 1));`,
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
@@ -410,8 +409,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader of the log skips what is left of a batch when the tail has moved on',
     file: 'log/tail/read.ts',
-    from: `if (position + 1 < tail.first || position < tail.erased) {`,
-    to: `if (position + 1 < tail.first - 3 || position < tail.erased) {`,
+    from: `if (position < tail.readableAfter) {`,
+    to: `if (position < tail.readableAfter - 3) {`,
   },
   {
     what: 'an instance says for good that its store cannot be reached',
