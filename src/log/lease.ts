@@ -59,6 +59,13 @@ export class Lease {
     await this.giveBack();
   }
 
+  /** Renews the lease until the signal aborts, or the lease is lost. */
+  async keep(signal: AbortSignal): Promise<void> {
+    do {
+      await pause(RENEWAL, signal);
+    } while (!signal.aborted && (await this.renew()));
+  }
+
   async #ask(): Promise<boolean> {
     const now = monotonic();
     try {
@@ -75,10 +82,8 @@ export class Lease {
     const lost = new AbortController();
     const held = AbortSignal.any([signal, lost.signal]);
     const working = work(held).finally(() => lost.abort());
-    while (!held.aborted) {
-      await pause(RENEWAL, held);
-      if (!held.aborted && !(await this.renew())) lost.abort();
-    }
+    await this.keep(held);
+    lost.abort();
     await working;
   }
 }

@@ -1,10 +1,10 @@
 import type { Command } from '../../domain/decider.ts';
-import { Backoff } from '../../time/backoff.ts';
+import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { Cancellation, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
-import { DURATION, Lease, RENEWAL } from '../lease.ts';
+import { DURATION, Lease } from '../lease.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder } from '../store.ts';
 import { Forwarder, type ForwardingParts } from './forwarder.ts';
@@ -111,19 +111,14 @@ export class Forwarding {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const backoff = new Backoff(PAUSE, MAX_PAUSE);
-    while (!signal.aborted) {
+    const stand = async () => {
       const begun = monotonic();
-      try {
-        await this.#stand();
-        backoff.reset();
-        // A link that ends at once must not be opened again without a pause.
-        if (monotonic() - begun < PAUSE) await pause(PAUSE, signal);
-      } catch {
-        // Without the store no commit succeeds either, and the commit reports the fault.
-        await pause(backoff.next(), signal);
-      }
-    }
+      await this.#stand();
+      // A link that ends at once must not be opened again without a pause.
+      if (monotonic() - begun < PAUSE) await pause(PAUSE, signal);
+    };
+    // Without the store no commit succeeds either, and the commit reports the fault.
+    await repeat(stand, signal, new Backoff(PAUSE, MAX_PAUSE), () => {});
   }
 
   /** Is the writer or forwards to it, for as long as that is possible. */
@@ -157,12 +152,7 @@ export class Forwarding {
   /** Is the writer until the lease is lost or handed on. Never rejects. */
   async #write(lease: Lease, secret: string): Promise<void> {
     this.receiver.open(secret);
-    const { signal } = this.#handOn;
-    for (;;) {
-      await pause(RENEWAL, signal);
-      if (signal.aborted) break;
-      if (!(await lease.renew())) break;
-    }
+    await lease.keep(this.#handOn.signal);
     await lease.giveBack();
     await this.receiver.close();
   }

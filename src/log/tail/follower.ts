@@ -1,4 +1,4 @@
-import { Backoff } from '../../time/backoff.ts';
+import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
@@ -194,24 +194,21 @@ export class Follower {
    * the log has changed; the last fault then says so.
    */
   async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
-    const backoff = new Backoff(2 * POLL, MAX_POLL);
     let isReachable: boolean | undefined;
-    while (!signal.aborted) {
-      try {
-        await this.sync();
-        // Also where nobody asks for rows: watches began on some. The projector tells of a fault.
-        this.lookAtRows()?.catch(() => {});
-        if (isReachable !== true) onChange(undefined);
-        isReachable = true;
-        backoff.reset();
-        await pause(POLL, signal);
-      } catch (error) {
-        if (this.changed.aborted) return onChange(error);
-        if (isReachable !== false) onChange(error);
-        isReachable = false;
-        await pause(backoff.next(), signal);
-      }
-    }
+    const poll = async () => {
+      await this.sync();
+      // Also where nobody asks for rows: watches began on some. The projector tells of a fault.
+      this.lookAtRows()?.catch(() => {});
+      if (isReachable !== true) onChange(undefined);
+      isReachable = true;
+      await pause(POLL, signal);
+    };
+    const onFault = (fault: unknown) => {
+      if (isReachable !== false) onChange(fault);
+      isReachable = false;
+    };
+    await repeat(poll, AbortSignal.any([signal, this.changed]), new Backoff(2 * POLL, MAX_POLL), onFault);
+    if (this.changed.aborted) onChange(this.changed.reason);
   }
 
   /** Takes what the tail does not hold yet. Returns false if it ends before an event that the tail cannot take. */
