@@ -90,8 +90,8 @@ export class KnownKeys {
   async #idsOf(owner: string, base: number): Promise<Set<CompactId> | undefined> {
     const ids = new Set<CompactId>();
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, whole, ...standing } = await this.#follower.store.list(owner, after, PAGE);
-      await this.#follower.reachCheckpoint(standing, base);
+      const read = await this.#follower.store.list(owner, after, PAGE);
+      const { rows, whole } = await this.#follower.reachCheckpoint(read, base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return ids;
       after = rows.at(-1)!.id;

@@ -62,8 +62,8 @@ export class StateReader {
     }
     if (missing.length === 0) return rows;
     this.#knownKeys.lookedUp(new Set(missing.map(({ owner }) => owner)));
-    const { rows: found, ...standing } = await this.#follower.store.get(missing.map(plantOf));
-    await this.#follower.reachCheckpoint(standing, base);
+    const read = await this.#follower.store.get(missing.map(plantOf));
+    const { rows: found } = await this.#follower.reachCheckpoint(read, base);
     for (const [index, command] of missing.entries()) rows.set(command, found[index] !== undefined);
     return rows;
   }

@@ -140,21 +140,22 @@ export class Follower {
   }
 
   /**
-   * Resolves when the tail reaches where the read model stands. Rows of that checkpoint need such a tail on top.
-   * `known`: a checkpoint, or the base of the pinned tail, from before it was read. If the rows have another
+   * Resolves with what was read, when the tail reaches where the read model stood: rows of that checkpoint need such a
+   * tail on top. `known`: a checkpoint, or the base of the pinned tail, from before the read. If the rows have another
    * generation, what was read before is outdated.
    *
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
    */
-  async reachCheckpoint(standing: Standing & { readonly generation?: number }, known: number): Promise<void> {
-    const { checkpoint, upTo, generation } = standing;
+  async reachCheckpoint<Read extends Standing & { generation?: number }>(read: Read, known: number): Promise<Read> {
+    const { checkpoint, upTo, generation } = read;
     if (generation !== undefined) this.#record(generation);
     if (checkpoint < known)
       throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
     if (upTo > this.tail.head.position) await this.readOn();
     if (upTo > this.tail.head.position) throw beyondEnd(upTo);
     this.tail.projected(checkpoint);
+    return read;
   }
 
   /**

@@ -80,12 +80,8 @@ export class Lists {
   #get(key: PlantKey): PlantState | Promise<PlantState> {
     const { tail } = this.#follower;
     if (tail.knows(key)) return tail.stateOf(key);
-    const read = async (base: number) => {
-      const { row, ...standing } = await this.#rows.row(key);
-      await this.#follower.reachCheckpoint(standing, base);
-      return row;
-    };
-    return tail.pinned(read, (row) => (tail.knows(key) ? tail.stateOf(key) : row));
+    const read = async (base: number) => this.#follower.reachCheckpoint(await this.#rows.row(key), base);
+    return tail.pinned(read, ({ row }) => (tail.knows(key) ? tail.stateOf(key) : row));
   }
 
   /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
@@ -122,8 +118,8 @@ export class Lists {
     const known: PlantRow[] = [];
     for (;;) {
       const last = known.at(-1)?.id ?? after;
-      const { rows, whole, ...standing } = await this.#follower.store.list(owner, last, wanted);
-      await this.#follower.reachCheckpoint(standing, base);
+      const read = await this.#follower.store.list(owner, last, wanted);
+      const { rows, whole } = await this.#follower.reachCheckpoint(read, base);
       known.push(...rows);
       if (whole || known.length >= wanted || listBytes(known) > SHORT_LIST) return { rows: known, whole };
     }

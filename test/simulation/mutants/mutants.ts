@@ -170,9 +170,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the tail does not reach the checkpoint of a list',
     file: 'log/view/lists.ts',
-    from: `      await this.#follower.reachCheckpoint(standing, base);
-      known.push(...rows);`,
-    to: `      known.push(...rows);`,
+    from: `const { rows, whole } = await this.#follower.reachCheckpoint(read, base);`,
+    to: `const { rows, whole } = read;`,
   },
   {
     what: 'remembered lists do not hear of events',
