@@ -69,19 +69,15 @@ export class Lists {
 
   /** The plant of a key, if there is one, with all that was acknowledged before. Rejects with STORE_UNAVAILABLE. */
   async get(key: PlantKey): Promise<PlantState> {
+    const { tail } = this.#follower;
+    const read = async (base: number) => this.#follower.reachCheckpoint(await this.#rows.row(key), base);
     try {
       await this.#follower.sync();
-      return await this.#get(key);
+      if (tail.knows(key)) return tail.stateOf(key);
+      return await tail.pinned(read, ({ row }) => (tail.knows(key) ? tail.stateOf(key) : row));
     } catch (error) {
       throw unavailable(error);
     }
-  }
-
-  #get(key: PlantKey): PlantState | Promise<PlantState> {
-    const { tail } = this.#follower;
-    if (tail.knows(key)) return tail.stateOf(key);
-    const read = async (base: number) => this.#follower.reachCheckpoint(await this.#rows.row(key), base);
-    return tail.pinned(read, ({ row }) => (tail.knows(key) ? tail.stateOf(key) : row));
   }
 
   /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
