@@ -55,8 +55,7 @@ export class Lists {
     try {
       await this.#follower.sync();
       // After the look at the head, however long that took.
-      const look = this.#follower.lookAtRows();
-      if (look !== undefined) await look;
+      await this.#follower.lookAtRows();
       if (query.limit === 0) return { plants: [], next: undefined, position: this.#follower.tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
