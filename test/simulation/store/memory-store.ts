@@ -192,7 +192,10 @@ export class MemoryStore implements Store {
   }
 
   generation(): Promise<number> {
-    return this.#confirmed('generation', ({ generation }) => generation);
+    return this.#confirmed('generation', ({ checkpoint, generation }) => {
+      if (checkpoint === undefined) throw lostCheckpoint();
+      return generation;
+    });
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
