@@ -179,7 +179,7 @@ export const PLACES: readonly Tampering[] = [
               ...{ positions: position, chain: position },
               // The next event of that plant is its deletion.
               decisions: position + (position === 1 ? 1 : 2),
-              checkpoint: SIGNED,
+              checkpoint: position,
             },
     }),
   ),

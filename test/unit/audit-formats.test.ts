@@ -277,6 +277,9 @@ test.each([1, 100, 100_000])('bytes that are no UTF-8 are refused with their lin
   await expect(decoded(bytes, [size])).rejects.toThrow('line 2 of the export is not an event: it is not UTF-8');
 });
 
+const differing = (line: string, offset: number) =>
+  [[line, `it is not as an export writes it, from character ${offset + 1} on`]] as const;
+
 test('a line that is wrong is told by its number and what is wrong with it', async () => {
   const told = async (text: string): Promise<string> => {
     const error = await decoded(Buffer.from(`${LINE}\n${text}\n`)).catch((thrown: Error) => thrown);
@@ -291,6 +294,9 @@ test('a line that is wrong is told by its number and what is wrong with it', asy
     [LINE.replace(/"time":"[^"]*"/, '"time":"today"'), 'time is not a time such as 2026-01-02T03:04:05.678Z'],
     [LINE.replace('"position":', '"position":-'), 'position is not a count'],
     [LINE.replace(/"eventId":"[^"]*"/, '"eventId":7'), 'eventId is not a text'],
+    ...differing(LINE.replace('"hash"', '"more":1,"hash"'), LINE.indexOf('hash')),
+    ...differing(LINE.replace('Fern', '🌿 \\ud800'), LINE.indexOf('Fern') + 2),
+    ...differing(`${LINE} `, LINE.length),
   ] as const)
     expect(await told(text)).toBe(what);
   const notOne = 'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record';

@@ -56,11 +56,16 @@ export function parseEvent(line: string): LoggedEvent {
   for (const member of JSON_MEMBERS)
     if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
   const event = eventOf(members);
-  if (lineOf(event, members) !== line)
-    throw new SyntaxError(
-      'it is not as an export writes it: a member is missing, unknown or elsewhere, or a space was added',
-    );
+  const written = lineOf(event, members);
+  if (written !== line)
+    throw new SyntaxError(`it is not as an export writes it, from character ${differing(line, written)} on`);
   return event;
+}
+
+/** The number of the first character that differs. */
+function differing(line: string, written: string): number {
+  const expected = [...written];
+  return [...line].findIndex((character, at) => character !== expected[at]) + 1;
 }
 
 /**

@@ -39,13 +39,16 @@ Examples:
         await finisher.finish();
         await store.cleared();
         await finisher.close();
-        const head = await store.head();
-        if (head.position === 0) throw new Error('the export has no events, so nothing was imported');
-        await print([headJson(head)]);
+        await print([headJson(await store.head())]);
       });
     });
 
 async function withProgress(positions: AsyncIterable<number>): Promise<void> {
   const progress = new Progress();
-  for await (const position of positions) progress.show(position);
+  let reached = 0;
+  for await (const position of positions) {
+    reached = position;
+    progress.show(position);
+  }
+  if (reached === 0) throw new Error('the export has no events, so nothing was imported');
 }

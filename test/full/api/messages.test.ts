@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -232,9 +233,14 @@ test('a key without the checkpoint that it is for, which would check nothing', a
   expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('--checkpoint') });
 });
 
-test('an import of nothing: the other end of a pipe may have failed', async () => {
+test('an import of nothing: the other end of a pipe may have failed; an empty file makes no store', async () => {
   const { stdout, message } = await failureOf(['audit', 'import', '/dev/null'], { DATA_DIR: join(directory, 'new') });
   expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('has no events') });
+  const file = join(directory, 'empty.ndjson');
+  writeFileSync(file, '');
+  const none = join(directory, 'none');
+  expect((await failureOf(['audit', 'import', file], { DATA_DIR: none })).message).toContain('has no events');
+  expect(existsSync(none)).toBe(false);
 });
 
 test('--version', async () => {
