@@ -25,7 +25,7 @@ const REFUSALS = {
   claims: ['TOKEN_INVALID', 'the claims of the token cannot be read; its payload must be a JSON object'],
   expired: ['TOKEN_INVALID', 'the token has expired; get a new one'],
   not_yet_valid: ['TOKEN_INVALID', 'the token is not valid yet; its claim nbf must not be in the future'],
-  no_expiry: ['TOKEN_INVALID', 'the token never expires; its claim exp must be a number'],
+  no_expiry: ['TOKEN_INVALID', 'the token has no valid expiry; its claim exp must be a number'],
   time: [
     'TOKEN_INVALID',
     'the token has invalid times; its claims exp, nbf and iat must be seconds since 1970, before the year 10000',

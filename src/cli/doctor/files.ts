@@ -75,7 +75,11 @@ async function keyFile(subject: string, path: string): Promise<Finding[]> {
   try {
     if (ed25519KeyOf(await readText(path)) === undefined) throw new Error('it is not an Ed25519 private key');
   } catch (error) {
-    return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; restore the key from a backup`)];
+    const cure =
+      (error as NodeJS.ErrnoException).code === 'EACCES'
+        ? 'run this as the user of the service, and give that user the right to read the file'
+        : 'restore the key from a backup';
+    return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; ${cure}`)];
   }
   return rights(subject, path);
 }

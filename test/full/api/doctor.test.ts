@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -16,6 +16,8 @@ import { added, append, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const NOBODY = 65_534;
 
 let data: string;
 let settings: Record<string, string>;
@@ -41,6 +43,14 @@ async function fill(projected = 3): Promise<void> {
   await append(store, added('alice', 1n), added('alice', 2n), added('bob', 1n));
   await project(store, projected);
   await store.close();
+}
+
+/** Gives the store to a user who may not read everything, as root may, and is that user until the end of the test. */
+function beNobody(): void {
+  if (process.getuid!() !== 0) return;
+  for (const path of [data, join(data, 'plantstore.sqlite')]) chownSync(path, NOBODY, NOBODY);
+  process.seteuid!(NOBODY);
+  onTestFinished(() => process.seteuid!(0));
 }
 
 const contents = () =>
@@ -113,7 +123,15 @@ describe('finds, alone', () => {
       /^fail +data .*chmod 600/,
     ],
     ['a data directory that others may read', () => chmodSync(data, 0o755), /^fail +data .*chmod 700/],
-    ['a key that is damaged', file('audit-key.pem', 'no key', 0o600), /^fail +audit key .*cannot be used/],
+    ['a key that is damaged', file('audit-key.pem', 'no key', 0o600), /^fail +audit key .*; restore the key/],
+    [
+      'a key that this user may not read',
+      () => {
+        file('audit-key.pem', '', 0)();
+        beNobody();
+      },
+      /^fail +audit key .*permission denied.*; run this as the user of the service, and give that user the right to read/,
+    ],
   ];
   test.each(cases)('%s', async (_, spoil, found) => {
     await fill();

@@ -2,7 +2,7 @@ import { type Attack, type Expectation, forged, refused, token } from './attack.
 
 const EXPIRED = refused('expired', 'the token has expired; get a new one');
 const EARLY = refused('not_yet_valid', 'the token is not valid yet; its claim nbf must not be in the future');
-const ETERNAL = refused('no_expiry', 'the token never expires; its claim exp must be a number');
+const ETERNAL = refused('no_expiry', 'the token has no valid expiry; its claim exp must be a number');
 const ISSUER = refused('issuer', 'the claim iss of the token names an issuer that this service does not trust');
 const AUDIENCE = refused('audience', 'the token is for another service; its claim aud does not name this one');
 const TYPE = refused('type', 'the token is not an access token, according to its header typ');
