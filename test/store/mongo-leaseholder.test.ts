@@ -25,6 +25,17 @@ describe.runIf(HAS_MONGODB)('the holder of a lease on MongoDB', () => {
   );
 
   test(
+    'may be another by the clock of any server once the lease was given back',
+    withStore(openMongoStore)(async ({ store, database }) => {
+      await store.lease('writer', 'one', 60_000, contact(1));
+      await store.lease('writer', 'one', 0, contact(1));
+      const { client, close } = await database();
+      expect(await client.db().collection('leases').findOne()).toMatchObject({ holder: 'one', until: new Date(0) });
+      await close();
+    }),
+  );
+
+  test(
     'is unknown where the lease has run out, seems to last for an hour, or was taken without an address',
     withStore(openMongoStore)(async ({ store, second }) => {
       const other = await second();

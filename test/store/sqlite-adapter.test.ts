@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
@@ -199,6 +199,15 @@ test('handles that take turns append the largest batches onto each other', async
     head = headAt(events.at(-1)!);
   }
   expect(await store.head()).toEqual(head);
+});
+
+test('a lease that was given back is free, also once the clock is set back', async () => {
+  expect(await store.lease('projector', 'one', 3_000)).toBe(true);
+  expect(await store.lease('projector', 'one', 0)).toBe(true);
+  const before = Date.now() - 30_000;
+  vi.spyOn(Date, 'now').mockReturnValue(before);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(await store.lease('projector', 'two', 3_000)).toBe(true);
 });
 
 test('unfinished erasures are found without a search of the log', async () => {

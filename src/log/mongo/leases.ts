@@ -29,7 +29,8 @@ export function mongoLeases({ leases }: Collections, clock: CausalClock, transac
       // Before the lease is taken: if this instance dies in between, the next one repeats it.
       if (name === PROJECTOR) await transactions.succeed(known.session);
     }
-    const until = { $add: ['$$NOW', milliseconds] };
+    // One that is given back is over by the clock of every server.
+    const until = milliseconds === 0 ? new Date(0) : { $add: ['$$NOW', milliseconds] };
     const about = {
       ...(name === PROJECTOR && { session: transactions.sessionId }),
       ...(contact !== undefined && { contact: { $literal: contact } }),

@@ -127,7 +127,9 @@ function sqliteStore(
 
     async lease(name, holder, milliseconds) {
       const now = Date.now();
-      return takeLease.run({ name, holder, until: now + milliseconds, now }).changes === 1;
+      // One that is given back is over whatever the clock says later.
+      const until = milliseconds === 0 ? 0 : now + milliseconds;
+      return takeLease.run({ name, holder, until, now }).changes === 1;
     },
 
     async leaseholder() {
