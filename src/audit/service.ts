@@ -29,7 +29,7 @@ import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
-import { type Moment, plantsAsOf, positionBefore } from './fold/as-of.ts';
+import { type Moment, plantsAsOf, positionBefore, since } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import {
   headMessage,
@@ -201,9 +201,10 @@ export async function* readEvents(
   request: ReadEventsRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ReadEventsResponse> {
-  const { plantId: id, follow } = request;
+  const { plantId: id, follow, start } = request;
   const owner = ownerOf(request.owner);
-  const all = log.read(await startOf(log, store, request), { follow, signal });
+  const read = log.read(await startOf(log, store, request), { follow, signal });
+  const all = start.case === 'fromTime' ? since(millisecondsOf('from_time', start.value), read) : read;
   for await (const { events, position } of selectedEvents(store, { owner, id }, all)) {
     const parts = partsOf(events);
     for (const part of parts) {

@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Selection, Store } from '../log/store.ts';
-import { asErased, eventAt, wholeRange } from '../log/whole-range.ts';
+import { asErased, eventAt, intact, wholeRange } from '../log/whole-range.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
@@ -97,8 +97,8 @@ export async function steadyView(
 
 /**
  * The events of one owner, or of one plant of theirs, after a position, that have their contents. Of an erasure that
- * had begun before, all are left out that it removes. Rejects at the end with ErasedMeanwhileError when a later one may
- * have removed some.
+ * had begun before, all are left out that it removes. Rejects with BrokenChainError at the first whose content was
+ * changed, and at the end with ErasedMeanwhileError when a later erasure may have removed some.
  */
 export async function* eventsOfOwner(
   store: Store,
@@ -107,11 +107,12 @@ export async function* eventsOfOwner(
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const view = await steadyView(store, { isWhole: false });
   let first: number | undefined;
-  for await (const events of store.read(after, only)) {
-    const left = view.take(events).filter(({ event }) => event !== undefined);
-    first ??= left[0]?.position;
-    if (left.length > 0) yield left;
-  }
+  for await (const events of store.read(after, only))
+    for (const whole of intact(events)) {
+      const left = view.take(whole).filter(({ event }) => event !== undefined);
+      first ??= left[0]?.position;
+      if (left.length > 0) yield left;
+    }
   // What is found next is no older.
   await store.head();
   const unfinished = await store.unfinished();

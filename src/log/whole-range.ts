@@ -38,10 +38,12 @@ export async function* intactRange(
   after: number,
   to?: number,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  for await (const events of wholeRange(store, after, to)) {
-    yield* upToFault(events, verifyContent);
-  }
+  for await (const events of wholeRange(store, after, to)) yield* intact(events);
 }
+
+/** These events. Throws BrokenChainError at the first whose content was changed, after all before it. */
+export const intact = (events: readonly LoggedEvent[]): Generator<readonly LoggedEvent[]> =>
+  upToFault(events, verifyContent);
 
 /** The event as these erasures leave it: without its content, if one of them erases its owner. */
 export function asErased(logged: LoggedEvent, unfinished: readonly Unfinished[]): LoggedEvent {

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { TimestampSchema, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
@@ -11,6 +12,7 @@ import { openCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
+import { client } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -250,4 +252,24 @@ test("an auditor's calls that go through the whole log are bounded, another audi
   for (const failure of refused) expect(['TOO_MANY_REQUESTS', 'OVERLOADED']).toContain(failure.reason);
   expect(refused).toContainEqual(expect.objectContaining({ code: 8, reason: 'TOO_MANY_REQUESTS' }));
   expect(await failureOf(audit.listPlantsAsOf({}, auditor))).toBeUndefined();
+});
+
+test('whoever follows the log from a time to come gets nothing from before it', async () => {
+  await using own = await startLocalService({ DATA_DIR: temporaryDirectory(onTestFinished) });
+  const send = client(own.url, await own.token('alice'));
+  const add = async (id: number) =>
+    expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+  const headers = { authorization: `Bearer ${await own.token('auditor', 'plants:audit')}` };
+  const from = Date.now() + 2_000;
+  const start = { case: 'fromTime' as const, value: timestampFromMs(from) };
+  const abort = new AbortController();
+  const audit = createClient(AuditService, TRANSPORTS[0]!.open(own));
+  const messages = audit.readEvents({ start, follow: true }, { headers, signal: abort.signal });
+  const first = messages[Symbol.asyncIterator]().next();
+  await sleep(500);
+  await add(1);
+  await sleep(from - Date.now() + 10);
+  await add(2);
+  expect((await first).value).toMatchObject({ records: [{}], position: 2n });
+  abort.abort();
 });

@@ -1,5 +1,6 @@
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
 import { monotonic } from '../../time/host.ts';
@@ -89,3 +90,17 @@ export async function positionAt(store: Store, time: number): Promise<number> {
 
 /** The last position whose event is before `time`. */
 export const positionBefore = (store: Store, time: number): Promise<number> => positionAt(store, Math.ceil(time) - 1);
+
+/**
+ * The events of batches that are at this time or later. Whoever follows a log from a time to come gets events from
+ * before it.
+ */
+export async function* since(
+  time: number,
+  batches: AsyncIterable<readonly LoggedEvent[]>,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  for await (const events of batches) {
+    const due = events.filter((event) => event.time >= time);
+    if (due.length > 0) yield due;
+  }
+}

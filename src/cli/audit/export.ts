@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { positionBefore } from '../../audit/fold/as-of.ts';
+import { positionBefore, since } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
 import { eventsOfOwner, exportedEvents, selectedEvents } from '../../audit/steady.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
@@ -79,7 +79,8 @@ async function* exported(store: Store, options: Options): AsyncGenerator<string 
   const { FORMATS: formats } = await import('../../audit/formats/formats.ts');
   const format = formats[options.format];
   const encode = options.public ? format.encodePublic : format.encode;
-  for await (const events of eventsOf(store, options)) yield encode(events);
+  const { from = Number.NEGATIVE_INFINITY } = options;
+  for await (const events of since(from, eventsOf(store, options))) yield encode(events);
 }
 
 async function* eventsOf(

@@ -4,13 +4,14 @@ import { existsSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync 
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatVerifierKey, SIGNATURE_TYPE } from '../../../src/tlog/verifier-key.ts';
-import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { openSqliteDatabase, said } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
 import { run } from '../../support/run.ts';
@@ -209,6 +210,40 @@ describe('travel', () => {
     const time = new Date(events[0]!.time).toISOString();
     expect((await audit('export', '--from', time)).stdout).toBe(of(1, 2, 3, 4));
     expect((await audit('export', '--from', '2999-01-01T00:00:00Z')).stdout).toBe('');
+  });
+
+  test('an export that is followed from a time to come prints nothing from before it', async () => {
+    await some();
+    const from = Date.now() + 3_000;
+    const child = spawn(
+      process.execPath,
+      ['bin/plantstore.js', 'audit', 'export', '--follow', '--from', new Date(from).toISOString()],
+      { env: { PATH: process.env.PATH, DATA_DIR: data }, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    onTestFinished(() => void child.kill());
+    const line = createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
+    await sleep(1_500);
+    await fill(added('bob', 1n));
+    await sleep(from - Date.now() + 10);
+    const later = await fill(added('bob', 2n));
+    expect(`${(await line).value}\n`).toBe(linesOf(later));
+  });
+
+  test('nobody is told the history of a plant, or the plants of an owner, from a content that was changed', async () => {
+    await some();
+    const database = openSqliteDatabase(data);
+    await database.change(4, said({ name: 'Weed' }));
+    await database.close();
+    for (const asked of [
+      ['history', '--owner', 'alice', '--id', '8'],
+      ['list', '--owner', 'alice'],
+      ['list'],
+      ['export', '--owner', 'alice', '--after', '3'],
+    ]) {
+      const { code, stdout, stderr } = await audit(...asked);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain('the log is broken at position 4: its content does not match its commitment');
+    }
   });
 
   test.each([
