@@ -56,17 +56,17 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
   if (found === undefined) return [];
   const others = found.mode & OTHERS;
   const wanted = found.isDirectory() ? '700' : '600';
-  const user = process.getuid?.();
+  const user = process.geteuid?.();
   if (others !== 0 && found.isDirectory() && found.uid === ROOT && user !== ROOT)
     return [warn(subject, `${path} belongs to root and is accessible to other users: ${CLOSED_FOLDER}`)];
-  if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
-  if (user !== undefined && user !== ROOT && found.uid !== user)
+  if (user !== undefined && found.uid !== user)
     return [
       warn(
         subject,
         `${path} belongs to user ${found.uid}, but you are user ${user}: run this as the user of the service`,
       ),
     ];
+  if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
   return [ok(subject, `only its owner can access ${path}`)];
 }
 

@@ -139,6 +139,15 @@ describe('finds, alone', () => {
     expect((await doctor()).troubles).toEqual([expect.stringMatching(found)]);
   });
 
+  test.runIf(process.getuid?.() === 0)('a data directory of another user, which a start refuses', async () => {
+    await fill();
+    chmodSync(data, 0o755);
+    chownSync(data, NOBODY, NOBODY);
+    expect((await doctor()).troubles).toEqual([
+      expect.stringMatching(/^warn +data .* run this as the user of the service/),
+    ]);
+  });
+
   test('a port that somebody else has, an issuer and a Kafka that are away', async () => {
     await fill();
     const server = createServer().listen(0, '127.0.0.1');
