@@ -97,23 +97,6 @@ test('erasures end while many others wait for the topic: no page has a copy of a
   await cleanup();
 });
 
-test('a start replaces the index of names that an earlier build made, and overwrites its copies', async () => {
-  const opened = await openSqliteStore();
-  const { db, close } = await opened.database();
-  db.exec(`DROP INDEX events_that_erase;
-    CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL`);
-  await close();
-  const ended = await endedAmongOthers(opened.store);
-  await opened.store.close();
-  const left = () => ended.filter((owner) => bytesOf(opened.directory).includes(owner));
-  expect(left()).not.toEqual([]);
-  const store = openSqlite(opened.directory, { alone: true });
-  expect(await store.fault()).toBeUndefined();
-  await store.close();
-  expect(left()).toEqual([]);
-  await opened.cleanup();
-});
-
 test('an owner is erased in a restored backup: no page has a copy', async () => {
   const opened = await openSqliteStore();
   await append(opened.store, ...Array.from({ length: 300 }, (_, id) => added(id % 2 ? 'other' : 'gone', BigInt(id))));

@@ -104,32 +104,19 @@ const TABLES = `
 
   -- The nodes of level 1 of the log's Merkle tree, counted from 0.
   CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
-  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`;
+  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  CREATE TABLE owner_key (key BLOB NOT NULL) STRICT;
+  -- Has a row while the write-ahead log may hold what was erased.
+  CREATE TABLE uncleared (row INTEGER PRIMARY KEY) STRICT`;
 
 const ROWS = `
   INSERT INTO checkpoints VALUES (${PLANTS_CHECKPOINT}, 0, 0, NULL);
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
-/**
- * Tables that the start of a service makes where they are missing, as in a store of an earlier build of this version.
- * `uncleared` has a row while the write-ahead log may hold what was erased.
- */
-const BESIDE: Readonly<Record<string, string>> = {
-  owner_key: '(key BLOB NOT NULL) STRICT',
-  uncleared: '(row INTEGER PRIMARY KEY) STRICT',
-};
-
-/** An index of names, as an earlier build of this version made it. To drop it overwrites its pages. */
-const INDEX_OF_NAMES = 'CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL';
-
 /** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
     if (versionOf(db) === 0) db.exec(`${TABLES}; ${ROWS}; PRAGMA user_version = ${SCHEMA_VERSION}`);
-    if (versionOf(db) !== SCHEMA_VERSION) return;
-    if (objectsIn(db).some(({ sql }) => sql === INDEX_OF_NAMES))
-      db.exec(`DROP INDEX events_that_erase; ${INDEX_OF_NAMES.replace('(erases_owner)', '(position)')}`);
-    for (const [name, columns] of Object.entries(BESIDE)) db.exec(`CREATE TABLE IF NOT EXISTS ${name} ${columns}`);
   });
 }
 
@@ -213,14 +200,13 @@ function differs(object: SchemaObject, own: ReadonlyMap<string, SchemaObject>): 
 }
 
 /**
- * The objects that this release makes in every database, and those of these objects that it may have made:
- * tables beside the log, and copies that `rewrite` has of a table during an erasure, or after one that was cut short.
+ * The objects that this release makes in every database, and those of these objects that are copies of a table, which
+ * `rewrite` has during an erasure, or after one that was cut short.
  */
 function ownObjects(found: readonly SchemaObject[]): SchemaObject[] {
   using made = new DatabaseSync(':memory:');
   made.exec(TABLES);
   for (const { name } of found.filter(({ type }) => type === 'table')) {
-    if (Object.hasOwn(BESIDE, name)) made.exec(`CREATE TABLE ${name} ${BESIDE[name]}`);
     const table = [KEYS, PLANTS].find((each) => COPY.exec(name)?.[1] === each.name);
     if (table !== undefined) made.exec(name.endsWith(FORMER) ? table.create(name) : copyOf(table, name));
   }
