@@ -1,6 +1,7 @@
-import { Double, Int32, Long, MongoClient } from 'mongodb';
+import { type Document, Double, Int32, Long, MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
+import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, project } from '../support/events.ts';
 import { verdictOf } from './audit-tampering.ts';
@@ -40,6 +41,36 @@ describe.runIf(HAS_MONGODB)('repairs on MongoDB', () => {
     expect(await store.checkpoint()).toBe(2);
     expect(await store.generation()).toBe(5);
     expect((await verdictOf(store)).places).toEqual({});
+    await cleanup();
+  });
+
+  test.each<[string, Document]>([
+    ['position is a string', { position: '1' }],
+    ['position is null', { position: null }],
+    ['position is in a list', { position: [Long.ONE] }],
+    ['position is no integer', { position: new Double(0.5) }],
+    ['generation is a string', { generation: 'x' }],
+    ['upTo is a string', { upTo: 'x' }],
+  ])('a checkpoint whose %s counts as lost: every instance says so, and a repair makes it anew', async (_, set) => {
+    const { store, second, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n), added('alice', 2n));
+    await project(store);
+    const told: (string | undefined)[] = [];
+    const onReadModel = (fault: Error | undefined) => told.push(fault?.message);
+    const log = await openLog(await second(), { onFault: () => {}, onReadModel });
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: string }>('checkpoints').updateOne({ _id: 'plants' }, { $set: set });
+    await client.close();
+    const lost =
+      'the store has lost the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild';
+    await expect.poll(() => told).toEqual([lost]);
+    await expect(store.list('alice', undefined, 9)).rejects.toThrow(lost);
+    expect((await verdictOf(store)).places).toEqual({ read_model: lost });
+    await repair(store);
+    await expect.poll(() => told).toEqual([lost, undefined]);
+    expect(await store.list('alice', undefined, 9)).toMatchObject({ checkpoint: 2, upTo: 2 });
+    expect((await verdictOf(store)).places).toEqual({});
+    await log.close();
     await cleanup();
   });
 

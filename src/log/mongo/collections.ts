@@ -1,4 +1,4 @@
-import type { Binary, Collection, Db, Long } from 'mongodb';
+import { type Binary, type Collection, type Db, Long } from 'mongodb';
 import type { Contact } from '../store.ts';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
@@ -9,6 +9,13 @@ export interface CheckpointDocument {
   readonly generation: Long;
   /** See Standing. Missing: not beyond the position. */
   readonly upTo?: Long;
+}
+
+/** Whether what was found is a checkpoint. One whose members are not integers counts as lost: a repair replaces it. */
+export function isCheckpoint(found: CheckpointDocument | null | undefined): found is CheckpointDocument {
+  if (!found) return false;
+  const { position, generation, upTo = Long.ZERO } = found;
+  return [position, generation, upTo].every((member: unknown) => Long.isLong(member) || Number.isInteger(member));
 }
 
 /** `_id` in `checkpoints` of the only read model. */

@@ -2,7 +2,7 @@ import { Binary, type ClientSession, type Filter, Long } from 'mongodb';
 import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
-import { type Collections, PLANTS_CHECKPOINT, type TreeNodeDocument } from '../collections.ts';
+import { type Collections, isCheckpoint, PLANTS_CHECKPOINT, type TreeNodeDocument } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
@@ -41,14 +41,15 @@ async function compareAndMove(
 ): Promise<boolean> {
   const _id = PLANTS_CHECKPOINT;
   if (from === undefined) {
-    if ((await within(checkpoints.findOne({ _id }, { session }))) !== null) return false;
+    if (isCheckpoint(await within(checkpoints.findOne({ _id }, { session })))) return false;
     // A document that is not there was only read. What all of these steps write makes two of them conflict.
     await within(tree.replaceOne(NO_NODE, { hash: new Binary(new Uint8Array()) }, { session, upsert: true }));
     await within(tree.deleteOne(NO_NODE, { session }));
     if (to === undefined) return true;
     // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
     const generation = Long.fromNumber(Date.now());
-    await within(checkpoints.insertOne({ _id, position: Long.fromNumber(to), generation }, { session }));
+    const checkpoint = { position: Long.fromNumber(to), generation };
+    await within(checkpoints.replaceOne({ _id }, checkpoint, { session, upsert: true }));
     return true;
   }
   // Rows are being removed only for an erasure right behind the checkpoint.

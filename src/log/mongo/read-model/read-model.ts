@@ -12,7 +12,13 @@ import {
   type Store,
 } from '../../store.ts';
 import { storedHash } from '../../tree/nodes.ts';
-import { type CheckpointDocument, type Collections, collectionsOf, PLANTS_CHECKPOINT } from '../collections.ts';
+import {
+  type CheckpointDocument,
+  type Collections,
+  collectionsOf,
+  isCheckpoint,
+  PLANTS_CHECKPOINT,
+} from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
 import type { Primary } from '../connection/primary.ts';
@@ -82,8 +88,8 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
         maxTimeMS: COMMAND_LIMIT,
       };
       const { cursor } = await clock.run((session) => db.command(find, { session }));
-      const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
-      return mongoSnapshot(db, checkpoint && standingOf(checkpoint), cursor.atClusterTime, reads);
+      const found = cursor.firstBatch[0] as CheckpointDocument | undefined;
+      return mongoSnapshot(db, isCheckpoint(found) ? standingOf(found) : undefined, cursor.atClusterTime, reads);
     },
 
     /**
@@ -145,9 +151,9 @@ async function readRows<Found extends Document>(
 }
 
 /** A document of another type than a checkpoint is what was found where there is none. */
-function present(checkpoint: CheckpointDocument | null | undefined): CheckpointDocument {
-  if (checkpoint?.position === undefined) throw lostCheckpoint();
-  return checkpoint;
+function present(found: CheckpointDocument | null | undefined): CheckpointDocument {
+  if (!isCheckpoint(found)) throw lostCheckpoint();
+  return found;
 }
 
 function standingOf({ position, upTo }: CheckpointDocument): Standing {
