@@ -28,6 +28,10 @@ export interface ErasesDocument extends Omit<Erases, 'key'> {
   readonly key: Binary;
 }
 
+/** What is wrong where an `_id` of `events` is no int64. */
+export const OTHER_ID =
+  'a document of `events` has an _id of another type than the service writes: docs/mongodb.md says how to find it';
+
 /** The projection of a query for events without their keys. */
 export const WITHOUT_KEYS = { owner: 0, plantId: 0, idempotencyKey: 0 } as const;
 
@@ -61,7 +65,7 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
 export function toLoggedEvent({ _id, event, hash, content, erasedBy, erases }: EventDocument): LoggedEvent {
   try {
     return decodeStored({
-      position: toNumber(_id)!,
+      position: toPosition(_id),
       bytes: bytesOf(event),
       hash: bytesOf(hash),
       content: content === undefined ? undefined : bytesOf(content),
@@ -90,7 +94,7 @@ export function toEventWithKeys(document: EventDocument): LoggedEvent {
 /** The head of a log that ends with the event of a document. Throws BrokenChainError like `toLoggedEvent`. */
 export function toHead({ _id, event, hash }: EventDocument): Head {
   try {
-    return headOf({ position: Number(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
+    return headOf({ position: toPosition(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
   } catch (error) {
     throw brokenAt(_id, error);
   }
@@ -102,6 +106,11 @@ const brokenAt = (_id: Long, error: unknown): unknown =>
 function erasesOf({ owner, key, isCleared, isPublished }: ErasesDocument): Erases {
   if (typeof owner !== 'string') throw otherType();
   return { owner, key: bytesOf(key), isCleared: isCleared === true, isPublished: isPublished === true };
+}
+
+function toPosition(_id: unknown): number {
+  if (!Long.isLong(_id)) throw new RangeError(OTHER_ID);
+  return _id.toNumber();
 }
 
 function toNumber(value: unknown): number | undefined {

@@ -8,6 +8,7 @@ import { CODE, hasCode } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
+import { OTHER_ID } from './documents.ts';
 import { mongoErasures } from './erasures.ts';
 import { mongoEvents } from './events.ts';
 import { mongoLeases } from './leases.ts';
@@ -55,8 +56,11 @@ async function ownerKeyIn({ meta }: Collections, clock: CausalClock, renew = fal
   return found!.key!.value();
 }
 
-/** Of any other type than a number, too: MongoDB compares values of one type alone. It takes two seeks in the index. */
-const NO_POSITION = { _id: { $not: { $gte: Long.MIN_VALUE } } };
+/**
+ * Whatever no read by positions meets, such as a string: MongoDB compares values of one type alone. It takes two seeks
+ * in the index. To find a number of another type than int64, which reads meet, would take the whole index.
+ */
+const UNREAD = { _id: { $not: { $gte: Long.MIN_VALUE } } };
 
 const ONE_ID = { projection: { _id: 1 }, maxTimeMS: COMMAND_LIMIT };
 
@@ -83,10 +87,8 @@ async function faultIn(db: Db, clock: CausalClock): Promise<StoreFault | undefin
   const index = await lostIndex(collections, clock);
   if (index !== undefined)
     return { message: `gone: the index ${index} of events: docs/mongodb.md says how to create it` };
-  const found = await clock.run((session) => collections.events.findOne(NO_POSITION, { ...ONE_ID, session }));
-  return found === null
-    ? undefined
-    : { message: 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it' };
+  const found = await clock.run((session) => collections.events.findOne(UNREAD, { ...ONE_ID, session }));
+  return found === null ? undefined : { message: OTHER_ID };
 }
 
 /** Options of the MongoDB store. */

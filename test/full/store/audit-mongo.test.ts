@@ -1,6 +1,7 @@
-import { Binary, type Document, Double, Int32, Long, ObjectId, type UpdateFilter } from 'mongodb';
+import { Binary, Decimal128, type Document, Double, Int32, Long, ObjectId, type UpdateFilter } from 'mongodb';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairReadModel } from '../../../src/audit/repair.ts';
+import { verdictText } from '../../../src/audit/verify.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { auditContract } from '../../store/audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
@@ -8,6 +9,7 @@ import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { added, append, project } from '../../support/events.ts';
+import { readLog } from '../../support/fold.ts';
 import { unreadableAt } from '../../support/tampering.ts';
 
 /** Documents that no release wrote: what differs from the event at a position. */
@@ -42,6 +44,8 @@ const BESIDE: typeof DOCUMENTS = [
   ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
   ['one whose idempotency key is in a list', 3, { $set: { idempotencyKey: ['k'] } }],
 ];
+
+const OTHER_ID = 'an _id of another type than the service writes: docs/mongodb.md says how to find it';
 
 /** What no service gives a document of `events`, `plants` or `tree` as `_id`. */
 const OTHER_IDS = ['5', null, new Double(Number.NaN), new Binary(Buffer.from('x')), new ObjectId(), true, new Date()];
@@ -81,7 +85,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const first = await client.db().collection<Document>('events').findOne({ _id: Long.ONE });
     for (const _id of [...OTHER_IDS, new Double(Number.NEGATIVE_INFINITY)])
       expect(await found('events', { ...first, _id }), String(_id)).toEqual({
-        storage: 'a document of `events` has an _id that is no position: docs/mongodb.md says how to find it',
+        storage: expect.stringContaining(OTHER_ID),
       });
     for (const _id of OTHER_IDS)
       expect((await found('plants', { name: 'x', _id })).read_model, String(_id)).toMatch('a document of `plants` has');
@@ -155,7 +159,9 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
 
   test.each<[string, unknown, number]>([
     ['a floating-point number', new Double(4.5), 4.5],
+    ['a floating-point number, as the last', new Double(12.5), 12.5],
     ['an int32', new Int32(13), 13],
+    ['a decimal number', Decimal128.fromString('6.5'), 6.5],
   ])('an event invented at a position that is %s is found', async (_, _id, position) => {
     const opened = await openFilled();
     const { client, close } = await opened.database();
@@ -163,8 +169,12 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const { _id: __, ...first } = (await events.findOne({ _id: Long.ONE }))!;
     await events.insertOne({ ...first, _id });
     await close();
-    const { places } = await verdictOf(opened.store);
+    const { places, verdict } = await verdictOf(opened.store);
     expect(places).toMatchObject({ positions: position, chain: position });
+    expect(verdictText(verdict)).toContain(
+      `positions    NO   at position ${position}: a document of \`events\` has ${OTHER_ID}`,
+    );
+    await expect(readLog(opened.store)).rejects.toThrow(OTHER_ID);
   });
 
   test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
