@@ -1,16 +1,23 @@
-import type { DescMessage } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { PlantStoreError } from '../domain/errors.ts';
 
 /** Most fields of a message in protobuf binary. Requests have some ten. */
 const MAX_FIELDS = 1_000;
 
-/** Throws MALFORMED_REQUEST if a message has too many fields, which take far longer to read than to send. */
-export function checkFields(desc: DescMessage, bytes: Uint8Array): void {
+/**
+ * Reads a message in protobuf binary, without fields that are unknown. Throws MALFORMED_REQUEST, also for one with too
+ * many fields, which take far longer to read than to send.
+ */
+export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
   // A field has at least two bytes.
-  if (bytes.length < 2 * MAX_FIELDS) return;
-  if (hasMoreFields(desc, bytes))
+  if (bytes.length >= 2 * MAX_FIELDS && hasMoreFields(desc, bytes))
     throw new PlantStoreError('MALFORMED_REQUEST', `the message has over ${MAX_FIELDS} fields`);
+  try {
+    return fromBinary(desc, bytes, { readUnknownFields: false });
+  } catch {
+    throw new PlantStoreError('MALFORMED_REQUEST', `the message must be a ${desc.typeName} in protobuf binary`);
+  }
 }
 
 function hasMoreFields(desc: DescMessage, bytes: Uint8Array): boolean {

@@ -149,6 +149,16 @@ test.each(
   expect([failure.message, failure.details[0].debug.reason]).toEqual([message, 'INVALID_FIELD']);
 });
 
+test.each([
+  ['application/proto', LIST, /^\{"code":"invalid_argument","message":"the message must be a \S+ in protobuf binary"/],
+  ['application/grpc-web+proto', LIST, /grpc-message: the%20message%20must%20be%20a%20.*\r\ngrpc-status: 3\r/],
+  ['application/connect+proto', STREAM, /"code":"invalid_argument","message":"the message must be a \S+ in protobuf/],
+])('a message that is no protobuf is refused, with its reason: %s', async (type, path, answer) => {
+  const broken = Buffer.from([0xff, 0xff, 0xff]);
+  const body = type === 'application/proto' ? broken : Buffer.concat([Buffer.from([0, 0, 0, 0, 3]), broken]);
+  expect((await send('POST', path, { headers: { 'content-type': type }, body })).text).toMatch(answer);
+});
+
 test.each(['[]', 'null', '7', '"Fern"'])('a body that is no object is refused as over REST: %s', async (body) => {
   const { message, details } = await expectFailure(LIST, { body }, 400, 'invalid_argument');
   expect([message, details[0].debug.reason]).toEqual(['the body must be a JSON object', 'MALFORMED_REQUEST']);

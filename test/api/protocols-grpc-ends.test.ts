@@ -122,7 +122,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
       await rawCall(session, CALL, frame(Buffer.alloc(9, 0xff)));
       session.destroy();
     },
-    { status: 'CANCELLED', bytes: 0 },
+    { status: 'INVALID_ARGUMENT', bytes: 0 },
   ],
   [
     'streams',

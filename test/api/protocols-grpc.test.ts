@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { create, createRegistry } from '@bufbuild/protobuf';
+import { create, createRegistry, fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import {
   RequestInfoSchema,
   RetryInfoSchema,
 } from '../../gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import {
   ListPlantsResponseSchema,
   StreamPlantsResponseSchema,
@@ -19,9 +20,11 @@ import {
 import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { endOf, GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
-import { frame, rawSession, rawStream } from '../support/raw-grpc.ts';
+import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
+/** Field 11 with the value 0, in two bytes. */
+const UNKNOWN_FIELD = Buffer.from([0x58, 0]);
 const empty = async () => create(ListPlantsResponseSchema);
 
 /** How a call failed. Rejects when it did not. */
@@ -65,6 +68,23 @@ describe('errors', () => {
     const { app, details } = await listAgainst(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }));
     expect(inspect(details, { depth: null })).not.toContain('10.0.0.1');
     expect(app.logs).toMatchObject([{ level: 'warn', msg: 'try again', err: { message: cause.message } }]);
+  });
+
+  test('of a message with too many fields, or that is none, have their reason', async () => {
+    await using app = await GrpcApp.start({ listPlants: empty });
+    const session = rawSession(app.address);
+    const send = (fields: number) => rawCall(session, {}, frame(Buffer.alloc(2 * fields, UNKNOWN_FIELD)));
+    const { status: code, details } = await send(1_001);
+    const { message, details: more } = fromBinary(StatusSchema, details!);
+    expect({ code, message }).toEqual({ code: status.INVALID_ARGUMENT, message: 'the message has over 1000 fields' });
+    expect(anyUnpack(more[0]!, DETAILS)).toMatchObject({ reason: 'MALFORMED_REQUEST' });
+    expect(await send(1_000)).toMatchObject({ status: status.OK });
+    const broken = await rawCall(session, {}, frame(Buffer.alloc(9, 0xff)));
+    expect(fromBinary(StatusSchema, broken.details!)).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      message: 'the message must be a plantstore.v1.ListPlantsRequest in protobuf binary',
+    });
+    session.destroy();
   });
 
   test('may have any text', async () => {

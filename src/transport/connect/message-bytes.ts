@@ -1,9 +1,9 @@
-import { type DescEnum, type DescField, type DescMessage, fromBinary, fromJson, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, fromJson, ScalarType } from '@bufbuild/protobuf';
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { NOT_WELL_FORMED } from '../../domain/validation.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
-import { checkFields } from '../message-limits.ts';
+import { readMessage } from '../message-limits.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
 const ENVELOPE = 5;
@@ -16,8 +16,7 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   if (!isOneEnvelope(body)) return body;
   const bytes = body.subarray(ENVELOPE);
   if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
-  checkFields(message, bytes);
-  return body;
+  return inBinary(body, message, bytes);
 }
 
 /** Whether a body is one plain message of a stream and nothing else. Connect refuses every other one. */
@@ -31,13 +30,8 @@ function inEnvelope(message: Buffer): Buffer {
 }
 
 /** For an undecodable message Connect itself would answer 500, as if the fault were its own. */
-function inBinary(body: Buffer, message: DescMessage): Uint8Array {
-  checkFields(message, body);
-  try {
-    fromBinary(message, body, { readUnknownFields: false });
-  } catch {
-    throw malformedBody(`must be a ${message.typeName} in protobuf binary`);
-  }
+function inBinary(body: Buffer, message: DescMessage, bytes = body): Uint8Array {
+  readMessage(message, bytes);
   return body;
 }
 

@@ -1,16 +1,19 @@
-import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { derivedOnce } from '../../plants/view.ts';
-import { checkFields } from '../message-limits.ts';
+import { readMessage } from '../message-limits.ts';
 
 /** The definition of a service for grpc-js, made from its descriptor. Methods have their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
 
-/** The definition for a server whose handlers answer with encoded messages. */
+/** The definition for a server that reads and writes encoded messages. */
 export const serverDefinitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(
-    service.methods.map((method) => [method.localName, { ...methodDefinition(method), responseSerialize: asIs }]),
+    service.methods.map((method) => [
+      method.localName,
+      { ...methodDefinition(method), requestDeserialize: asIs, responseSerialize: asIs },
+    ]),
   );
 
 const asIs = (bytes: Buffer): Buffer => bytes;
@@ -37,7 +40,4 @@ export function serializer(desc: DescMessage): (message: object) => Buffer {
   return (message) => (Object.isFrozen(message) ? serializeOnce(message) : serialize(message));
 }
 
-const deserializer = (desc: DescMessage) => (bytes: Buffer) => {
-  checkFields(desc, bytes);
-  return fromBinary(desc, bytes, { readUnknownFields: false });
-};
+const deserializer = (desc: DescMessage) => (bytes: Buffer) => readMessage(desc, bytes);

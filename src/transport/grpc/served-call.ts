@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { performance } from 'node:perf_hooks';
+import type { DescMessage } from '@bufbuild/protobuf';
 import {
   type Metadata,
   ServerInterceptingCall,
@@ -16,6 +17,7 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
 import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
+import { readMessage } from '../message-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
 import { type GrpcConnections, type Refusal, UNCOMPRESSED } from './connections.ts';
 
@@ -27,6 +29,8 @@ export interface Serving {
   readonly isProbe?: true;
   /** Answers a call. Undefined: the library's handler does. */
   readonly answer?: Answer;
+  /** The message that it answers, which the library does not read: it would refuse it without a reason. */
+  readonly input?: DescMessage;
 }
 
 /** Answers a whole request, by `sendMessage` and `sendStatus` of its call. If it rejects, the call fails. */
@@ -195,11 +199,16 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   onReceiveMessage(message: object): void {
-    if (this.#serving.answer === undefined) this.#listener?.onReceiveMessage(message);
+    const { input } = this.#serving;
+    if (input === undefined) this.#listener?.onReceiveMessage(message);
     else if (this.#request !== undefined) this.sendStatus(NOT_ONE);
     else {
-      this.#request = message;
-      this.#next.startRead();
+      try {
+        this.#request = readMessage(input, message as Uint8Array);
+        this.#next.startRead();
+      } catch (thrown) {
+        this.#fail(thrown);
+      }
     }
   }
 

@@ -144,7 +144,11 @@ const servedMethods = (
 ): [string, Serving][] =>
   service.desc.methods.map((method) => [
     `/${service.desc.typeName}/${method.name}`,
-    { authenticate: service.authenticate ?? authenticate, answer: answerOf(service, method, stop) },
+    {
+      authenticate: service.authenticate ?? authenticate,
+      answer: answerOf(service, method, stop),
+      input: method.input,
+    },
   ]);
 
 /** The library wants a handler of each method, in whose place ServedCall answers. */
