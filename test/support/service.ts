@@ -60,7 +60,7 @@ export class Service extends RunningService {
   }
 
   /** Stops it gracefully, and returns its exit code. */
-  async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number | null> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     this.process.kill(signal);
     return this.ended();
   }

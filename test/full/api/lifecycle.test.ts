@@ -118,7 +118,7 @@ test('while it drains it is unready and serves, on new connections and on those 
   expect(await exit).toBe(1);
 });
 
-test('SIGINT ends it as SIGTERM does', async () => {
+test.each(['SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const)('%s ends it as SIGTERM does', async (signal) => {
   const service = await startService();
-  expect(await service.stop('SIGINT')).toBe(0);
+  expect(await service.stop(signal)).toBe(0);
 });
