@@ -4,12 +4,14 @@ import { type DescField, type DescMessage, type DescService, getOption } from '@
 import { FieldBehavior, field_behavior } from '../../gen/google/api/field_behavior_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
-import { VERSION } from '../../src/observe/version.ts';
 import { CACHING, EVENT_STREAM } from '../../src/transport/http/headers.ts';
 import { type HttpRule, httpRulesOf, isOptional, typeOf } from '../../src/transport/rest/http-rule.ts';
 import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
+
+/** Version of the contract, and not of the release that serves it (semver.org). No path contains it. */
+const INTERFACE_VERSION = '1.0.0';
 
 /** The OpenAPI 3.1 document of a service's google.api.http rules. */
 function openApiDocument(service: DescService): object {
@@ -18,7 +20,7 @@ function openApiDocument(service: DescService): object {
     openapi: '3.1.1',
     info: {
       title: 'Plant Store',
-      version: VERSION,
+      version: INTERFACE_VERSION,
       description:
         'Every failure has an Error as its body, and a stable reason in `Plantstore-Reason`. An unsupported method gets 405 with `Allow`, and what is no method of HTTP gets 400; an unknown path gets ' +
         `404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,

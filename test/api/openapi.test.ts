@@ -54,6 +54,8 @@ test('warns at each int64, and says what keeps its digits', () => {
   ];
   for (const { format, description } of ids)
     expect({ format, description }).toEqual({ format: 'int64', description: expect.stringMatching(/silently round/) });
+  // Of the contract, whatever release serves it.
+  expect(info.version).toBe('1.0.0');
   expect(info.description).toMatch(/`plantstore-client`/);
 });
 

@@ -7,7 +7,6 @@ test.each([
   ['package-lock.json', /^ {2}"version": "([^"]+)"/m],
   ['client/package.json', /"version": "([^"]+)"/],
   ['client/README.md', /plantstore-client-(\S+)\.tgz/],
-  ['gen/openapi.json', /^ {4}"version": "([^"]+)"/m],
   ['CHANGELOG.md', /^## (\d\S*)/m],
   ['deploy/kubernetes/statefulset.yaml', /image: plantstore:(\S+)/],
   ['deploy/kubernetes/upgrade.yaml', /image: plantstore:(\S+)/],
