@@ -3,33 +3,14 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
 import { type Caller, Connection } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../message-limits.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
+import { RapidResets, SmallPieces } from './misuse.ts';
 import type { Paced, ReadPace } from './pace.ts';
 import { EarlyBytes, handleOf } from './sockets.ts';
+import { OpenStreams } from './streams.ts';
 
-/** What a stream takes in memory beside its metadata and message. */
-const STREAM = 4 * 1024;
-/** Most bytes of headers that have no end yet: HTTP/2 refuses more. */
-const MAX_UNFINISHED = 128 * 1024;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
-/**
- * Calls of a connection that its client may reset in the turn of the event loop in which they began, after others of
- * that turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands
- * over all of a read at once, and bounds resets at a thousand.
- */
-const MOST_RESET = 16;
-/**
- * Pieces of a request's message that are too small to be honest: each costs as much as a large one. So many on a
- * connection between two looks end it. The first ones of a stream may be small: clients send a message's length alone.
- */
-const SMALL = 64;
-const FIRST_PIECES = 4;
-const MOST_SMALL = 256;
-/** What the library keeps of a small piece until its message is whole. */
-const PIECE_HELD = 256;
-
 /**
  * Connections of an owner for which TLS does not count as memory: so any number of owners may have some, and none takes
  * the memory of thousands.
@@ -65,18 +46,6 @@ export const connectionOf = ({ session }: ServerHttp2Stream): GrpcConnection | u
     ? undefined
     : (session.socket as { [CONNECTION]?: GrpcConnection })[CONNECTION];
 
-/** A stream that is open: what its metadata takes, and the turn in which it began. */
-interface OpenStream {
-  readonly held: number;
-  readonly turn: number;
-  /** Whether others that began in that turn were reset before it began. */
-  readonly isAfterReset: boolean;
-  /** Bytes of its answer that were not read at the last look. */
-  unread: number;
-  /** Bytes of rows that it will send. */
-  rows: number;
-}
-
 /** A call that waits for its turn. */
 export interface WaitingCall {
   /** When it began to wait, by the clock of Turns. */
@@ -104,33 +73,16 @@ export class GrpcConnection extends Connection implements Paced {
   #isStopped = false;
   /** Whether the pace says when it reads on. */
   #isPaced = false;
-  readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
+  readonly #streams: OpenStreams;
+  readonly #resets = new RapidResets();
+  readonly #pieces = new SmallPieces();
   #session: Http2Session | undefined;
-  /** What the metadata and rows of its streams take. */
-  #streamHeld = 0;
-  /** Bytes that had been read at the last look and not ended in the headers of a stream. */
-  #unfinished = 0;
-  /** Bytes that had been read when the last stream began, and before the read in which it did. */
-  #begun = 0;
-  #before = 0;
   /** Bytes that had been read at the last `readSince`, and those of calls since. */
   #known = 0;
-  /** What incomplete requests took at the last look, at most. */
-  #incomplete = 0;
-  /** Bytes of answers that the client had read neither at the last look nor at the one before. */
-  #unread = 0;
-  /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
-  #turn = 0;
-  #isTurn = false;
-  #hasReset = false;
-  #reset = 0;
   /** What TLS takes. */
   readonly #tls: number;
   /** The owner who is spared this. */
   #sparedTo: Caller | undefined;
-  /** Small pieces since the last look, and since all requests were whole. */
-  #small = 0;
-  #kept = 0;
 
   /** Takes a socket that was just accepted. `serve` gives it to the library, when it is its turn. */
   constructor(socket: Socket, admission: Admission, pace: ReadPace, serve: () => void) {
@@ -138,8 +90,9 @@ export class GrpcConnection extends Connection implements Paced {
     this.#pace = pace;
     this.#socket = socket;
     this.#admission = admission;
+    this.#streams = new OpenStreams(socket);
     const early = new EarlyBytes(socket, EARLY, () => {
-      this.#unfinished = Math.max(early.bytes.length - MODEST, 0);
+      this.#streams.setUnfinished(Math.max(early.bytes.length - MODEST, 0));
       this.#count();
     });
     this.#serve = () => {
@@ -257,50 +210,29 @@ export class GrpcConnection extends Connection implements Paced {
   opened(session: Http2Session, stream: ServerHttp2Stream, held: number): void {
     if (this.#session === undefined) session.prependListener('stream', keepAuthorizations);
     this.#session = session;
-    if (!this.#isTurn) this.#beginTurn();
-    const { bytesRead } = this.#socket;
-    if (bytesRead !== this.#begun) this.#before = this.#begun;
-    this.#begun = bytesRead;
-    this.#streams.set(stream, { held, turn: this.#turn, isAfterReset: this.#hasReset, unread: 0, rows: 0 });
+    this.#streams.add(stream, held, this.#resets.begun());
     this.#countPieces(stream);
-    this.#streamHeld += held;
     this.#known += held;
     this.#count();
   }
 
   /** A stream has so many bytes in memory beside those that are being sent. */
   holds(stream: ServerHttp2Stream, bytes: number): void {
-    const open = this.#streams.get(stream);
-    if (open === undefined) return;
-    this.#streamHeld += bytes - open.rows;
-    open.rows = bytes;
+    this.#streams.setRows(stream, bytes);
     this.#count();
   }
 
   /** A stream is closed. */
   closed(stream: ServerHttp2Stream): void {
-    const open = this.#streams.get(stream);
-    if (open === undefined) return;
-    this.#streamHeld -= open.held + open.rows;
-    this.#streams.delete(stream);
-    if (this.#isTurn && open.turn === this.#turn) this.#countReset(open);
+    const begun = this.#streams.remove(stream);
+    if (begun === undefined) return;
+    if (this.#resets.ended(begun)) this.#endAtOnce();
     this.#count();
   }
 
   /** Counts what has arrived since the last look, and what was not read since. */
   look(): void {
-    this.#small = 0;
-    this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
-    let incomplete = 0;
-    this.#unread = 0;
-    for (const [stream, open] of this.#streams) {
-      if (isIncomplete(stream)) incomplete++;
-      const { writableLength } = stream;
-      this.#unread += Math.min(open.unread, writableLength);
-      open.unread = writableLength;
-    }
-    if (incomplete === 0) this.#kept = 0;
-    this.#incomplete = incomplete * MAX_MESSAGE + this.#kept * PIECE_HELD;
+    this.#pieces.look(this.#streams.look());
     this.#count();
   }
 
@@ -319,37 +251,15 @@ export class GrpcConnection extends Connection implements Paced {
     if (this.#sparedTo !== undefined) this.caller.spared++;
   }
 
-  #beginTurn(): void {
-    this.#isTurn = true;
-    this.#hasReset = false;
-    this.#reset = 0;
-    setImmediate(() => {
-      this.#isTurn = false;
-      this.#turn++;
-    });
-  }
-
-  #countReset({ isAfterReset }: OpenStream): void {
-    this.#hasReset = true;
-    if (isAfterReset) this.#reset++;
-    if (this.#reset > MOST_RESET) this.#endAtOnce();
-  }
-
   /** Node pushes each frame of a message into its stream. */
   #countPieces(stream: ServerHttp2Stream): void {
     const push = stream.push;
     let pieces = 0;
     stream.push = (piece: Buffer | null) => {
       this.#known += piece?.length ?? 0;
-      if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#countSmall();
+      if (piece !== null && this.#pieces.isOneTooMany(piece.length, ++pieces)) this.#endAtOnce();
       return push.call(stream, piece);
     };
-  }
-
-  #countSmall(): void {
-    this.#small++;
-    this.#kept++;
-    if (this.#small > MOST_SMALL) this.#endAtOnce();
   }
 
   #endAtOnce(): void {
@@ -358,9 +268,8 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   #count(): void {
-    const streams = this.#streams.size * STREAM + this.#streamHeld;
     const tls = this.#sparedTo === undefined ? this.#tls : 0;
-    this.#admission.memory.set(this, tls + this.#unfinished + streams + this.#incomplete + this.#unread);
+    this.#admission.memory.set(this, tls + this.#streams.bytes + this.#pieces.bytes);
   }
 }
 
@@ -370,7 +279,3 @@ function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _fla
   // The library takes a list of values for every field.
   if (tokens.length > 1) Object.assign(headers, { authorization: tokens });
 }
-
-/** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
-const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
-  state !== undefined && state !== constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;

@@ -3,10 +3,11 @@ import type { Socket } from 'node:net';
 import { type Duplex, finished } from 'node:stream';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
-import { LEFT, type Permit } from '../../semaphore.ts';
+import { LEFT } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
+import { Exchange } from './exchange.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;
@@ -73,26 +74,19 @@ export class HttpConnection extends Connection {
   #isUnread = true;
   /** Bytes that were parsed since the last answer. */
   #parsed = 0;
+  /** Bytes of a body of known length that are not parsed yet. */
+  #bodyLeft = 0;
   #isPaused = false;
   /** The client sends nothing more. Undefined once the parser knows. */
   #hasEnded: boolean | undefined = false;
   /** The id of the request that is being served. */
   requestId = '';
-  /** The response to the request that is being served, and the request that was answered last. */
-  #response: ServerResponse | undefined;
-  #answeredRequest: IncomingMessage | undefined;
-  /** Bytes of the body of known length that are not parsed yet. */
-  #bodyLeft = 0;
-  /** Whether the piece that is being parsed is late, and the request that is being served. */
+  /** Whether the piece that is being parsed has waited too long for its turn. */
   #isLate = false;
-  #servesLate = false;
-  /** The permit of the request that is being served, or its wait for one. */
-  #permit: Disposable | undefined;
-  /** Bytes of an answer that are not read yet. */
-  #answer = 0;
-  /** Bytes of an answer that are not sent yet. */
-  #rows = 0;
-  #isStream = false;
+  /** Undefined: no request is being served. */
+  #exchange: Exchange | undefined;
+  /** The request that was answered last, until the next one begins. */
+  #answeredRequest: IncomingMessage | undefined;
   #isDetached = false;
   #isStopping = false;
 
@@ -120,7 +114,7 @@ export class HttpConnection extends Connection {
 
   /** The error of the request that is being served if it has waited too long for its turn. */
   late(protocol: Protocol): PlantStoreError | undefined {
-    return this.#servesLate ? this.#admission.late(protocol) : undefined;
+    return this.#exchange?.isLate ? this.#admission.late(protocol) : undefined;
   }
 
   /** The token of the request that is being served belongs to this owner. Throws RATE_LIMITED. */
@@ -133,27 +127,26 @@ export class HttpConnection extends Connection {
    * has left.
    */
   permit(owner: string, response: ServerResponse, protocol: Protocol): void | Promise<void> {
-    const permit = this.#admission.permit(owner, protocol, (waiting) => {
-      this.#permit = waiting;
-    });
-    if (permit instanceof Promise) return permit.then((granted) => this.#hold(granted, response));
-    this.#hold(permit, response);
+    const exchange = this.#exchange;
+    if (exchange?.response !== response) throw LEFT;
+    const permit = this.#admission.permit(owner, protocol, (waiting) => exchange.awaits(waiting));
+    if (permit instanceof Promise) return permit.then((granted) => exchange.keep(granted));
+    exchange.keep(permit);
   }
 
   /** Serves a request that is parsed: at once, unless the end of the one before it came in the same piece. */
   begin(response: ServerResponse, serve: () => void): void {
-    if (this.#response !== undefined) {
+    if (this.#exchange !== undefined) {
       response.once('socket', () => process.nextTick(() => this.begin(response, serve)));
       return;
     }
-    const { req } = response;
-    this.#response = response;
+    const exchange = new Exchange(response, this.#isLate);
+    this.#exchange = exchange;
     this.#answeredRequest = undefined;
-    this.#bodyLeft = Number(req.headers['content-length'] ?? 0);
-    this.#servesLate = this.#isLate;
+    this.#bodyLeft = Number(response.req.headers['content-length'] ?? 0);
     response.on('prefinish', () => this.unread());
-    response.on('close', () => this.#answered(req));
-    if (hasBody(req)) req.on('resume', () => this.#wake());
+    response.on('close', () => this.#answered(exchange));
+    if (hasBody(response.req)) response.req.on('resume', () => this.#wake());
     serve();
   }
 
@@ -164,43 +157,47 @@ export class HttpConnection extends Connection {
 
   /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
   beginStream(): void {
-    this.#release();
-    this.#isStream = true;
+    if (this.#exchange === undefined) return;
+    this.#exchange.release();
+    this.#exchange.isStream = true;
     this.#socket.setKeepAlive(true, SILENCE);
     if (this.#bytes !== undefined) this.#socket.destroy();
   }
 
   /** The answer is sent without a permit. It takes so many bytes until its end. */
   sends(bytes: number): void {
-    this.#release();
-    this.#answer = bytes;
+    if (this.#exchange === undefined) return;
+    this.#exchange.release();
+    this.#exchange.unread = bytes;
     this.#count();
   }
 
   /** The answer has so many bytes in memory beside those that are being sent. */
   holds(bytes: number): void {
-    this.#rows = bytes;
+    if (this.#exchange === undefined) return;
+    this.#exchange.rows = bytes;
     this.#count();
   }
 
   /** Counts what the client has not read of its answer: it is in memory, as far as the kernel has not taken it. */
   unread(): void {
     const { writableLength } = this.#socket;
-    if (writableLength === this.#answer) return;
-    this.#answer = writableLength;
+    if (this.#exchange === undefined || writableLength === this.#exchange.unread) return;
+    this.#exchange.unread = writableLength;
     this.#count();
   }
 
   /** The server stops: the connection ends after its last answer, which announces it if its headers are not sent. */
   stop(): void {
     this.#isStopping = true;
-    if (this.#response?.headersSent === false) this.#response.setHeader('connection', 'close');
+    const response = this.#exchange?.response;
+    if (response?.headersSent === false) response.setHeader('connection', 'close');
     // Browsers open connections on which they send nothing.
     setTimeout(() => this.#endIfIdle(), LAST).unref();
   }
 
   #endIfIdle(): void {
-    const isIdle = this.#response === undefined && this.#bytes === undefined && this.#parsed === 0;
+    const isIdle = this.#exchange === undefined && this.#bytes === undefined && this.#parsed === 0;
     if (this.#isStopping && isIdle) this.#socket.destroySoon();
   }
 
@@ -209,7 +206,7 @@ export class HttpConnection extends Connection {
    * client still sends, and the client would lose the answer.
    */
   #endAfterRequest(end: () => void): void {
-    const request = this.#response?.req;
+    const request = this.#exchange?.response.req;
     if (request === undefined || request.complete) end();
     else finished(request, { writable: false }, end);
   }
@@ -263,7 +260,7 @@ export class HttpConnection extends Connection {
 
   #receive(bytes: Buffer): void {
     if (this.#isDetached) return;
-    if (this.#isStream) {
+    if (this.#exchange?.isStream) {
       this.#socket.destroy();
       return;
     }
@@ -284,7 +281,7 @@ export class HttpConnection extends Connection {
   #close(): void {
     this.#bytes = undefined;
     this.#admission.closed(this);
-    this.#release();
+    this.#exchange?.end();
   }
 
   /** Node resumes the socket when a request is read, also when enough waits. */
@@ -305,7 +302,7 @@ export class HttpConnection extends Connection {
     }
     if (this.#hasEnded === true) {
       this.#hasEnded = undefined;
-      if (answerOn(this.#socket) === undefined || this.#isStream) this.#leave();
+      if (answerOn(this.#socket) === undefined || this.#exchange?.isStream) this.#leave();
       else setTimeout(() => this.#leave(), GRACE).unref();
     }
     return false;
@@ -322,19 +319,17 @@ export class HttpConnection extends Connection {
    */
   #mustWait(): boolean {
     if (this.#socket.destroyed) return true;
-    const request = this.#response?.req;
+    const request = this.#exchange?.response.req;
     return request !== undefined && (request.complete || request.readableFlowing !== true);
   }
 
   /** The request is answered, or its client has left. The rest of an answered request may still come. */
-  #answered(request: IncomingMessage): void {
-    this.#release();
-    this.#response = undefined;
+  #answered(exchange: Exchange): void {
+    const request = exchange.response.req;
+    exchange.end();
+    this.#exchange = undefined;
     this.#answeredRequest = request;
-    this.#isStream = false;
     this.#parsed = 0;
-    this.#answer = 0;
-    this.#rows = 0;
     if (this.#socket.destroyed) return;
     this.#count();
     this.#wake();
@@ -342,26 +337,14 @@ export class HttpConnection extends Connection {
     else setTimeout(endUnlessComplete, LINGER, request).unref();
   }
 
-  #hold(permit: Permit, response: ServerResponse): void {
-    if (this.#response !== response) {
-      permit[Symbol.dispose]();
-      throw LEFT;
-    }
-    this.#permit = permit;
-  }
-
-  #release(): void {
-    this.#permit?.[Symbol.dispose]();
-    this.#permit = undefined;
-  }
-
   /** Counts a request by its size: its headers first, and then its body, of which no more is kept; and its answer. */
   #count(): void {
     const headers = Math.min(this.#parsed, MAX_HEADERS);
     const body = Math.min(this.#parsed - headers, MAX_MESSAGE);
     const request = this.#parsed === 0 ? 0 : REQUEST + HEADER_FACTOR * headers + body;
+    const answer = this.#exchange === undefined ? 0 : this.#exchange.unread + this.#exchange.rows;
     // All that was read at once stays as long as any of it.
-    this.#admission.memory.set(this, request + this.#answer + this.#rows + (this.#bytes?.buffer.byteLength ?? 0));
+    this.#admission.memory.set(this, request + answer + (this.#bytes?.buffer.byteLength ?? 0));
   }
 }
 
