@@ -23,7 +23,8 @@ import type { PlantRow } from '../log/store.ts';
 import type { Listing } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor, PIECE, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
-import type { Viewer, Watch, Watches } from './watch/watches.ts';
+import type { Watch, WatchReader } from './watch/watch.ts';
+import type { Watches } from './watch/watches.ts';
 
 /**
  * A list for a transport to send. A short list is an array; a long one comes in batches, read on demand. A short list
@@ -84,8 +85,8 @@ export class PlantsService {
   }
 
   /** Opens a watch of the caller's plants; see Watches.open. The call then gives its permit back. */
-  watchPlants(call: Call, viewer: Viewer): Watch {
-    const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
+  watchPlants(call: Call, reader: WatchReader): Watch {
+    const watch = this.#watches.open(this.#caller(call, 'plants:read'), reader);
     call.beginStream?.();
     return watch;
   }

@@ -6,7 +6,7 @@ import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
-import { type PublisherStatus, StatusKeeper } from './status.ts';
+import { type PublisherStatus, StatusReporter } from './status.ts';
 import { mismatch, type Published, type Topic, type TopicSession } from './topic.ts';
 
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
@@ -39,7 +39,7 @@ export interface PublisherOptions {
 export class Publisher {
   readonly #store: PublisherOptions['store'];
   readonly #topic: Topic;
-  readonly #status: StatusKeeper;
+  readonly #status: StatusReporter;
   readonly #lease: Lease;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -48,7 +48,7 @@ export class Publisher {
   constructor({ store, topic, onChange }: PublisherOptions) {
     this.#store = store;
     this.#topic = topic;
-    this.#status = new StatusKeeper(onChange);
+    this.#status = new StatusReporter(onChange);
     this.#lease = new Lease(store, 'publisher');
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,

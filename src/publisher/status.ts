@@ -25,7 +25,7 @@ export interface PublisherStatus {
 const MAX_REPORTED = 20;
 
 /** Keeps the status. Reports each change of state, and each new detail once while the state stays the same. */
-export class StatusKeeper {
+export class StatusReporter {
   readonly #onChange: (status: PublisherStatus) => void;
   readonly #reported = new Set<string | undefined>();
   #state: PublisherState = 'starting';

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { pause } from '../time/pause.ts';
-import { type PublisherStatus, StatusKeeper } from './status.ts';
+import { type PublisherStatus, StatusReporter } from './status.ts';
 
 /** A message of the publisher's thread with its status. */
 export interface StatusMessage {
@@ -30,7 +30,7 @@ export class PublisherThread implements AsyncDisposable {
   readonly #onChange: (status: PublisherStatus) => void;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  #status: PublisherStatus = new StatusKeeper(() => {}).status;
+  #status: PublisherStatus = new StatusReporter(() => {}).status;
   #worker: Worker | undefined;
 
   /** Starts the program with the settings as its workerData. `onChange` gets each new state or detail. */

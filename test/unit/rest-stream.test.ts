@@ -7,7 +7,8 @@ import { describe, expect, test } from 'vitest';
 import type { ListPlantsRequest } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { refusalFor } from '../../src/auth/refusal.ts';
 import type { Call } from '../../src/call.ts';
-import { type Viewer, type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import type { WatchedLog, WatchReader } from '../../src/plants/watch/watch.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { arrayStream } from '../../src/transport/rest/encode.ts';
 import { client, expectError } from '../support/http.ts';
 import { HttpApp } from '../support/http-app.ts';
@@ -171,7 +172,7 @@ test('an event stream whose token is refused while its state waits for the keys 
     return refused;
   };
   const validity = { until: 0, holds: false, confirm };
-  const open = (_call: Call, viewer: Viewer) => watches.open({ ...ALICE, validity }, viewer);
+  const open = (_call: Call, reader: WatchReader) => watches.open({ ...ALICE, validity }, reader);
   await using app = await HttpApp.rest({ listPlants: async () => ({}) }, { listPlants: open });
   const asked = get(`${app.url}/plants`, { agent: false, headers: { accept: 'text/event-stream' } });
   const [response] = await once(asked, 'response');

@@ -2,7 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { Channel, type LiveStep, type Step } from '../../src/plants/watch/channel.ts';
-import { Watch, type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import { Watch, type WatchedLog } from '../../src/plants/watch/watch.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { added, chain } from '../support/events.ts';
 import { ALICE } from '../support/principal.ts';
 

@@ -5,7 +5,7 @@ import { PlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { derivedOnce } from '../../plants/view.ts';
 import type { Step } from '../../plants/watch/channel.ts';
-import type { Viewer, Watch } from '../../plants/watch/watches.ts';
+import type { Watch, WatchReader } from '../../plants/watch/watch.ts';
 import { connectionOf } from '../http/connection.ts';
 import { errorBody } from '../http/error-reply.ts';
 import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';
@@ -55,7 +55,7 @@ function resumePosition(lastEventId: string | string[] | undefined): number | un
  * once the stream has begun. Rejects with PlantStoreError if nothing has been sent.
  */
 export async function streamEvents(
-  open: (viewer: Viewer) => Watch,
+  open: (reader: WatchReader) => Watch,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -79,7 +79,7 @@ const HEADERS = {
   ...UNBUFFERED,
 };
 
-class EventStream implements Viewer {
+class EventStream implements WatchReader {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   /** Set once the whole beginning is sent. */

@@ -3,7 +3,7 @@ import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import { type Call, REPLAYED_HEADER } from '../../call.ts';
-import type { Viewer, Watch } from '../../plants/watch/watches.ts';
+import type { Watch, WatchReader } from '../../plants/watch/watch.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { connectionOf } from '../http/connection.ts';
 import { EVENT_STREAM, prefers } from '../http/headers.ts';
@@ -32,7 +32,7 @@ export interface RestOptions {
   readonly watches?: { readonly [localName: string]: OpenWatch };
 }
 
-type OpenWatch = (call: Call, viewer: Viewer) => Watch;
+type OpenWatch = (call: Call, reader: WatchReader) => Watch;
 
 /** Adds the routes of a service's google.api.http rules. Everything they need is compiled here, once. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
@@ -87,7 +87,7 @@ async function events(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   refuseParts(request.query as Query);
-  await streamEvents((viewer) => watch(call, viewer), request, reply);
+  await streamEvents((reader) => watch(call, reader), request, reply);
   return reply;
 }
 

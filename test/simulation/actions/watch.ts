@@ -1,5 +1,5 @@
 import type { PlantStoreError } from '../../../src/domain/errors.ts';
-import type { Watch } from '../../../src/plants/watch/watches.ts';
+import type { Watch } from '../../../src/plants/watch/watch.ts';
 import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import { WatchJudge } from '../judges/watch.ts';

@@ -199,7 +199,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a watch gets events that its state has already',
-    file: 'plants/watch/watches.ts',
+    file: 'plants/watch/watch.ts',
     from: `    const position = Math.max(list.position, known);
     this.#passOver(position);`,
     to: `    const position = Math.max(list.position, known);`,

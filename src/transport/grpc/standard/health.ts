@@ -28,12 +28,12 @@ export function addHealth(
   const knows = ({ service }: Request): boolean => names.includes(service);
   let isClosed = false;
   const statusNow = () => (!isClosed && isReady() ? 'SERVING' : 'NOT_SERVING');
-  let told = statusNow();
+  let last = statusNow();
   const watches = new Set<Watch>();
   const tell = () => {
-    if (told === statusNow()) return;
-    told = statusNow();
-    for (const call of watches) if (knows(call.request)) call.write({ status: told });
+    if (last === statusNow()) return;
+    last = statusNow();
+    for (const call of watches) if (knows(call.request)) call.write({ status: last });
   };
   const timer = setInterval(tell, WATCH_INTERVAL).unref();
   server.addService(definition, {
@@ -48,7 +48,7 @@ export function addHealth(
     watch: (call: Watch) => {
       watches.add(call);
       call.once('close', () => watches.delete(call));
-      call.write({ status: knows(call.request) ? told : 'SERVICE_UNKNOWN' });
+      call.write({ status: knows(call.request) ? last : 'SERVICE_UNKNOWN' });
     },
   });
   return () => {
