@@ -1,6 +1,6 @@
 import { CONTENT_FIELDS, type ContentField, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import { BrokenChainError } from './chain.ts';
-import type { Head, LoggedEvent, StoredEvent } from './event.ts';
+import type { Erases, Head, LoggedEvent, StoredEvent } from './event.ts';
 import { CONTENT, DIGEST, EVENT, type Field, HASH, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
@@ -98,26 +98,42 @@ export function decode({ bytes, hash, content, erasedBy, erases }: Omit<StoredEv
   };
 }
 
+/** A stored event as a database has it, in which somebody may have put anything. */
+interface Kept extends Pick<StoredEvent, 'position' | 'erasedBy'> {
+  readonly bytes: unknown;
+  readonly hash: unknown;
+  readonly content: unknown;
+  readonly erases?: (Omit<Erases, 'owner' | 'key'> & { readonly owner: unknown; readonly key: unknown }) | undefined;
+}
+
 /** Decodes an event that a store keeps. Throws BrokenChainError for one that no release wrote. */
-export function decodeStored(stored: StoredEvent): LoggedEvent {
+export function decodeStored({ position, bytes, hash, content, erasedBy, erases }: Kept): LoggedEvent {
   try {
-    const event = decode(stored);
-    if (event.position !== stored.position)
+    checkType(bytes instanceof Uint8Array && hash instanceof Uint8Array);
+    checkType(content === undefined || content instanceof Uint8Array);
+    checkType(!erases || (typeof erases.owner === 'string' && erases.key instanceof Uint8Array));
+    const event = decode({ bytes, hash, content, erasedBy, erases: erases as Erases | undefined });
+    if (event.position !== position)
       throw new RangeError(`its bytes are those of the event at position ${event.position}`);
     return event;
   } catch (error) {
-    throw brokenAt(stored.position, error);
+    throw brokenAt(position, error);
   }
 }
 
 /** The head of a log that ends with this event. Throws BrokenChainError for one that no release wrote. */
-export function headOf({ position, bytes, hash }: Pick<StoredEvent, 'position' | 'bytes' | 'hash'>): Head {
+export function headOf({ position, bytes, hash }: Pick<Kept, 'position' | 'bytes' | 'hash'>): Head {
   try {
+    checkType(bytes instanceof Uint8Array && hash instanceof Uint8Array);
     const { time } = frameOf(bytes, hash);
     return { position, hash, time };
   } catch (error) {
     throw brokenAt(position, error);
   }
+}
+
+function checkType(isRight: boolean): asserts isRight {
+  if (!isRight) throw new RangeError('a member has the wrong type');
 }
 
 const brokenAt = (position: number, error: unknown): unknown =>

@@ -63,18 +63,17 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
 
 /** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
 export function toLoggedEvent({ _id, event, hash, content, erasedBy, erases }: EventDocument): LoggedEvent {
-  try {
-    return decodeStored({
-      position: toPosition(_id),
-      bytes: bytesOf(event),
-      hash: bytesOf(hash),
-      content: content === undefined ? undefined : bytesOf(content),
-      erasedBy: toNumber(erasedBy),
-      erases: erases && erasesOf(erases),
-    });
-  } catch (error) {
-    throw brokenAt(_id, error);
-  }
+  return decodeStored({
+    position: toPosition(_id),
+    bytes: bytesOf(event),
+    hash: bytesOf(hash),
+    content: bytesOf(content),
+    erasedBy: erasedBy === undefined ? undefined : toNumber(erasedBy),
+    erases: erases && {
+      ...{ owner: erases.owner, key: bytesOf(erases.key) },
+      ...{ isCleared: erases.isCleared === true, isPublished: erases.isPublished === true },
+    },
+  });
 }
 
 const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
@@ -92,43 +91,22 @@ export function toEventWithKeys(document: EventDocument): LoggedEvent {
 }
 
 /** The head of a log that ends with the event of a document. Throws BrokenChainError like `toLoggedEvent`. */
-export function toHead({ _id, event, hash }: EventDocument): Head {
-  try {
-    return headOf({ position: toPosition(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
-  } catch (error) {
-    throw brokenAt(_id, error);
-  }
-}
-
-const brokenAt = (_id: Long, error: unknown): unknown =>
-  error instanceof RangeError ? new BrokenChainError(Number(_id), error.message) : error;
-
-function erasesOf({ owner, key, isCleared, isPublished }: ErasesDocument): Erases {
-  if (typeof owner !== 'string') throw otherType();
-  return { owner, key: bytesOf(key), isCleared: isCleared === true, isPublished: isPublished === true };
-}
+export const toHead = ({ _id, event, hash }: EventDocument): Head =>
+  headOf({ position: toPosition(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
 
 function toPosition(_id: unknown): number {
-  if (!Long.isLong(_id)) throw new RangeError(OTHER_ID);
+  if (!Long.isLong(_id)) throw new BrokenChainError(Number(_id), OTHER_ID);
   return _id.toNumber();
 }
 
-function toNumber(value: unknown): number | undefined {
-  if (value === undefined) return undefined;
-  if (!Long.isLong(value)) throw otherType();
-  return value.toNumber();
-}
-
-const otherType = () => new RangeError('a member has the wrong type');
+const toNumber = (value: unknown): number => (Long.isLong(value) ? value.toNumber() : Number.NaN);
 
 /** The driver's own conversion goes through a string and takes nine times as long. */
 const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 
-/** A copy of the bytes: the driver's bytes would keep the whole reply in memory. */
-function bytesOf(value: unknown): Uint8Array {
-  if (!(value instanceof Binary) || value.sub_type !== Binary.SUBTYPE_DEFAULT) throw otherType();
-  return keptBytes(value.value());
-}
+/** A copy of the bytes, since the driver's would keep the whole reply in memory. Any other value as it is. */
+const bytesOf = (value: unknown): unknown =>
+  value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT ? keptBytes(value.value()) : value;
 
 /** The row that a document holds. Throws MalformedRowError for an `_id` that `toPlantId` returns for no key. */
 export function toRow(document: PlantDocument): OwnedRow {

@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { searched } from '../batches.ts';
-import { BrokenChainError, verifyNext } from '../event/chain.ts';
+import { verifyNext } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
-import { EMPTY_HEAD, type Erases, type Head, keysOf, type LoggedEvent, sizeOf, withKeys } from '../event/event.ts';
+import { EMPTY_HEAD, type Head, keysOf, type LoggedEvent, sizeOf, withKeys } from '../event/event.ts';
 import { RefusedAppendError, type Store, type Unfinished } from '../store.ts';
 import { type Table, tableBatches } from './batches.ts';
 import { prepareQuery, written } from './connection.ts';
@@ -162,34 +162,23 @@ const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<
 export function headIn(query: StatementSync): Head {
   const row = query.get() as unknown as readonly Value[] | undefined;
   if (row === undefined) return EMPTY_HEAD;
-  const [position, hash, bytes] = [Number(row[0]), row[1], row[2]];
-  if (!isBytes(hash) || !isBytes(bytes)) throw otherType(position);
-  return headOf({ position, hash, bytes });
+  const [position, hash, bytes] = row;
+  return headOf({ position: Number(position), hash, bytes });
 }
 
-function eventOf([at, bytes, hash, content, erasedBy, ...erases]: readonly Value[]): LoggedEvent {
-  const position = Number(at);
-  // A table can lose its STRICT, and a damaged page holds any type.
-  if (!isBytes(bytes) || !isBytes(hash)) throw otherType(position);
-  if (!(content === null || isBytes(content))) throw otherType(position);
-  if (!(erasedBy === null || typeof erasedBy === 'bigint')) throw otherType(position);
+/** A table can lose its STRICT, and a damaged page holds any type. */
+function eventOf(row: readonly Value[]): LoggedEvent {
+  const [position, bytes, hash, content, erasedBy, owner, key, isCleared, isPublished] = row;
+  const erases = { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n };
   return decodeStored({
-    ...{ position, bytes, hash },
+    ...{ position: Number(position), bytes, hash },
     content: content ?? undefined,
-    erasedBy: erasedBy === null ? undefined : Number(erasedBy),
-    erases: erasesOf(position, erases),
+    erasedBy: erasedBy === null ? undefined : integerOf(erasedBy),
+    erases: owner === null ? undefined : erases,
   });
 }
 
-function erasesOf(position: number, [owner, key, isCleared, isPublished]: readonly Value[]): Erases | undefined {
-  if (owner === null) return undefined;
-  if (typeof owner !== 'string' || !isBytes(key)) throw otherType(position);
-  return { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n };
-}
-
-const otherType = (position: number) => new BrokenChainError(position, 'a column has the wrong type');
-
-const isBytes = (value: Value | undefined): value is Uint8Array => value instanceof Uint8Array;
+const integerOf = (value: Value | undefined): number => (typeof value === 'bigint' ? Number(value) : Number.NaN);
 
 const NOBODY = [null, null, null, null];
 

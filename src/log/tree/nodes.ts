@@ -18,10 +18,13 @@ export class BrokenTreeError extends Error {
   }
 }
 
-/** The hash of a node as a store has it. Throws BrokenTreeError if it is no hash. */
-export function storedHash(index: number, hash: unknown): Uint8Array {
-  if (hash instanceof Uint8Array && hash.length === HASH_SIZE) return hash;
-  throw new BrokenTreeError(`node ${index} of the Merkle tree is malformed`);
+/** The hashes that a store has of nodes from `start` on, up to a gap. Throws BrokenTreeError if one is no hash. */
+export function storedHashes(start: number, nodes: readonly (readonly [index: unknown, hash: unknown])[]) {
+  const gap = nodes.findIndex(([index], at) => Number(index) !== start + at);
+  return nodes.slice(0, gap < 0 ? nodes.length : gap).map(([index, hash]) => {
+    if (hash instanceof Uint8Array && hash.length === HASH_SIZE) return hash;
+    throw new BrokenTreeError(`node ${index} of the Merkle tree is malformed`);
+  });
 }
 
 /** The number of nodes of a log with so many events. */

@@ -17,7 +17,7 @@ import {
   type Store,
   type Unfinished,
 } from '../../../src/log/store.ts';
-import { nodesOf, storedHash } from '../../../src/log/tree/nodes.ts';
+import { nodesOf, storedHashes } from '../../../src/log/tree/nodes.ts';
 import { randomBytes } from '../../../src/time/host.ts';
 import { type Conditions, type Database, IDEAL, type Needs, type Write } from './database.ts';
 import { changeErases, removeContents, unfinishedIn } from './erasures.ts';
@@ -263,9 +263,11 @@ export class MemoryStore implements Store {
 
   nodes(start: number, end: number): Promise<Uint8Array[]> {
     return this.old('nodes', ({ nodes }) => {
-      const found: Uint8Array[] = [];
-      for (let index = start; index < end && nodes.has(index); index++) found.push(storedHash(index, nodes.get(index)));
-      return found;
+      const indexes = Array.from({ length: end - start }, (_, at) => start + at).filter((index) => nodes.has(index));
+      return storedHashes(
+        start,
+        indexes.map((index) => [index, nodes.get(index)]),
+      );
     });
   }
 

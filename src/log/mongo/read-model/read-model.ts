@@ -11,7 +11,7 @@ import {
   type Standing,
   type Store,
 } from '../../store.ts';
-import { storedHash } from '../../tree/nodes.ts';
+import { storedHashes } from '../../tree/nodes.ts';
 import {
   type CheckpointDocument,
   type Collections,
@@ -115,8 +115,10 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
           .batchSize(end - start + 1)
           .toArray(),
       );
-      const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
-      return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
+      return storedHashes(
+        start,
+        found.map(({ _id, hash }) => [_id, hash instanceof Binary ? Uint8Array.from(hash.value()) : undefined]),
+      );
     },
 
     nodeCount: () => clock.run((session) => tree.countDocuments({}, { session, maxTimeMS: COMMAND_LIMIT })),
@@ -160,9 +162,6 @@ function standingOf({ position, upTo }: CheckpointDocument): Standing {
   const checkpoint = Number(position);
   return { checkpoint, upTo: Math.max(checkpoint, Number(upTo ?? 0)) };
 }
-
-const hashOf = (index: number, hash: unknown): Uint8Array =>
-  storedHash(index, hash instanceof Binary ? Uint8Array.from(hash.value()) : undefined);
 
 /**
  * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { textsOf } from '../../../domain/plant.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../../store.ts';
-import { nodesOf, storedHash } from '../../tree/nodes.ts';
+import { nodesOf, storedHashes } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
 import { prepareQuery, transaction } from '../connection.ts';
 import { eachKey, type ReadQueue } from '../read-queue.ts';
@@ -62,9 +62,7 @@ export function sqliteReadModel(
     },
 
     async nodes(start, end) {
-      const rows = nodes.all(start, end) as unknown as [bigint, Uint8Array][];
-      const gap = rows.findIndex(([node], at) => Number(node) !== start + at);
-      return rows.slice(0, gap < 0 ? rows.length : gap).map(([, hash], at) => storedHash(start + at, hash));
+      return storedHashes(start, nodes.all(start, end) as unknown as [bigint, unknown][]);
     },
 
     async nodeCount() {
