@@ -16,6 +16,11 @@ export interface Reply {
   readonly type?: string;
 }
 
+/** Most lines about one log between two of its cosigned checkpoints. */
+const MAX_LINES = 100;
+
+type SizeAndRoot = Pick<Checkpoint, 'size' | 'root'>;
+
 /**
  * A witness (c2sp.org/tlog-witness). Cosigns a checkpoint of a known log if the log proves that it extends the last
  * cosigned one. So no log can show two histories to clients that require the cosignature.
@@ -25,10 +30,9 @@ export class Witness {
   /** The keys of each log, by origin. */
   readonly #logs: ReadonlyMap<string, readonly VerifierKey[]>;
   readonly #records: Pick<Records, 'last' | 'replace'>;
-  readonly #refusals: Refusals;
   readonly #write: (line: string) => void;
-  /** What was told last since something was cosigned. */
-  #fault: string | undefined;
+  /** The lines that were written since the last cosigned checkpoint: of each log by its origin, and of faults by ''. */
+  readonly #written = new Map<string, Set<string>>();
 
   /**
    * The name of each key is the log's origin, which also identifies its record. A log may have several keys. `write`
@@ -43,14 +47,12 @@ export class Witness {
     this.#signer = signer;
     this.#logs = Map.groupBy(logs, ({ name }) => name);
     this.#records = records;
-    this.#refusals = new Refusals(write);
     this.#write = write;
   }
 
   /** Writes a line about a fault that ended a request, such as a full disk: once until something is cosigned. */
   tell({ message }: Error): void {
-    if (message !== this.#fault) this.#write(`error: a request failed: ${message}`);
-    this.#fault = message;
+    this.#writeOnce('', `error: a request failed: ${message}`);
   }
 
   /** Handles the body of an `add-checkpoint` request, with the checks in the order of the specification. */
@@ -72,14 +74,14 @@ export class Witness {
     if (older !== last.size) return conflict;
     const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
     if (inconsistent instanceof Error) {
-      this.#refusals.add(origin, last, { size, root });
+      this.#tellRefused(origin, last, { size, root });
       // At one size there is nothing to prove: it is the roots that differ.
       return size === last.size && proof.length === 0 ? conflict : refusal(422, inconsistent);
     }
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
     if (this.#records.replace(origin, last, { size, root, note: cosigned })) {
-      this.#fault = undefined;
+      for (const about of ['', origin]) this.#written.delete(about);
       return { status: 200, body: cosignature };
     }
     // Another process replaced the record meanwhile: start again, because only recorded cosignatures may be returned.
@@ -90,6 +92,29 @@ export class Witness {
   checkpoint(isWanted: (origin: string) => boolean): string | undefined {
     const origin = [...this.#logs.keys()].find(isWanted);
     return origin === undefined ? undefined : this.#records.last(origin).note || undefined;
+  }
+
+  /** Writes a line for a checkpoint that its log signed and did not prove to extend the cosigned one. */
+  #tellRefused(origin: string, cosigned: SizeAndRoot, { size, root }: SizeAndRoot): void {
+    // Every log extends the empty one, and each checkpoint itself: then only the proof was wrong.
+    if (cosigned.size === 0 || sameHash(root, cosigned.root)) return;
+    const shown = formatHash(root);
+    const known = `${counted(cosigned.size, 'event')} (root ${formatHash(cosigned.root)})`;
+    this.#writeOnce(
+      origin,
+      size === cosigned.size
+        ? `error: the log ${origin} has signed two checkpoints of ${known}: the other has the root ${shown}`
+        : `error: the log ${origin} did not prove that its checkpoint of ${counted(size, 'event')} (root ${shown}) extends the cosigned one of ${known}`,
+    );
+  }
+
+  /** Anybody can send a checkpoint again: a line is written once, and only so many are, until the next is cosigned. */
+  #writeOnce(about: string, line: string): void {
+    const written = this.#written.get(about) ?? new Set();
+    this.#written.set(about, written);
+    if (written.has(line) || written.size === MAX_LINES) return;
+    written.add(line);
+    this.#write(line);
   }
 }
 
@@ -103,46 +128,6 @@ function attempt<T>(step: () => T): T | Error {
 }
 
 const refusal = (status: number, { message }: Error): Reply => ({ status, body: `${message}\n` });
-
-/** Most lines about one log between two of its cosigned checkpoints. */
-const MAX_LINES = 100;
-
-type SizeAndRoot = Pick<Checkpoint, 'size' | 'root'>;
-
-/**
- * Writes one line for each checkpoint that its log signed and did not prove to extend the cosigned one. Anybody can
- * send a checkpoint again, so each is written once, and only so many until the next is cosigned.
- */
-export class Refusals {
-  readonly #write: (line: string) => void;
-  /** By origin: the size of the last cosigned checkpoint, and the roots that were refused since. */
-  readonly #refused = new Map<string, { readonly since: number; readonly roots: Set<string> }>();
-
-  constructor(write: (line: string) => void) {
-    this.#write = write;
-  }
-
-  /** Takes note of a refused checkpoint, whose signature was valid. */
-  add(origin: string, cosigned: SizeAndRoot, { size, root }: SizeAndRoot): void {
-    // Every log extends the empty one, and each checkpoint itself: then only the proof was wrong.
-    if (cosigned.size === 0 || sameHash(root, cosigned.root)) return;
-    let refused = this.#refused.get(origin);
-    if (refused?.since !== cosigned.size) {
-      refused = { since: cosigned.size, roots: new Set() };
-      this.#refused.set(origin, refused);
-    }
-    const { roots } = refused;
-    const shown = formatHash(root);
-    if (roots.has(shown) || roots.size === MAX_LINES) return;
-    roots.add(shown);
-    const known = `${counted(cosigned.size, 'event')} (root ${formatHash(cosigned.root)})`;
-    this.#write(
-      size === cosigned.size
-        ? `error: the log ${origin} has signed two checkpoints of ${known}: the other has the root ${shown}`
-        : `error: the log ${origin} did not prove that its checkpoint of ${counted(size, 'event')} (root ${shown}) extends the cosigned one of ${known}`,
-    );
-  }
-}
 
 /** The last checkpoint of a log that the witness cosigned. */
 export interface Cosigned {
