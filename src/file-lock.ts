@@ -1,9 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { privateFile } from './files.ts';
-
-/** SQLite's code for a lock of another connection. */
-export const SQLITE_BUSY = 5;
+import { aboutFile, naming, privateFile, SQLITE_BUSY } from './files.ts';
 
 /** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
 const held = new Set<DatabaseSync>();
@@ -14,12 +11,13 @@ const held = new Set<DatabaseSync>();
  */
 export function tryLock(file: string): (() => void) | undefined {
   // SQLite's own lock on an empty database: Node has no other lock that the kernel drops.
-  const db = new DatabaseSync(privateFile(dirname(file), basename(file)));
+  const path = privateFile(dirname(file), basename(file));
+  const db = naming(path, () => new DatabaseSync(path));
   try {
     db.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     db.close();
-    if ((error as { readonly errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    if ((error as { readonly errcode?: number }).errcode !== SQLITE_BUSY) throw aboutFile(path, error);
     return undefined;
   }
   held.add(db);

@@ -42,10 +42,10 @@ export function privateFile(directory: string, name: string): string {
   return path;
 }
 
-/** Resolves once the names in a folder are on the disk, so that a power cut undoes no rename or link in it. */
-export async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, 'r');
-  await folder.sync();
+/** Writes a file to the disk; of a folder the names in it, so that a power cut undoes no rename or link there. */
+export async function sync(path: string): Promise<void> {
+  await using file = await open(path, 'r');
+  await file.sync();
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -74,4 +74,47 @@ export function wordsOf(path: string, error: unknown): string {
 function named(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'EISDIR' ? new Error(`${path} is a folder, and not a file`, { cause: error }) : error;
+}
+
+/** SQLite's code for a lock of another connection. */
+export const SQLITE_BUSY = 5;
+
+/** A disk or a quota is full: ENOSPC, and other errors of a write (SQLITE_FULL, SQLITE_IOERR_WRITE). */
+export const NOT_WRITTEN: readonly number[] = [13, 778];
+
+/** Does the work on a file of SQLite that holds no store. An error of SQLite then names the file. */
+export function naming<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw aboutFile(path, error);
+  }
+}
+
+/** The same error; one of SQLite names the file, and says what to do if that is in use, full, or may not be used. */
+export function aboutFile(path: string, error: unknown): unknown {
+  const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { readonly errcode?: number };
+  return code === 'ERR_SQLITE_ERROR' ? new Error(`${path}${wordsFor(errcode, message)}`, { cause: error }) : error;
+}
+
+/** What is said after the name of a database that another process holds. */
+export const IN_USE =
+  ' is in use by another program, such as a backup or a shell of sqlite3 (lsof names it): end that, or wait for its end, and try again';
+
+/** This user may not write to the database (SQLITE_READONLY), or not open it or a file beside it (SQLITE_CANTOPEN). */
+const NO_RIGHTS = [8, 14];
+
+/**
+ * A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE), or a large
+ * backup (SQLITE_IOERR).
+ */
+const FULL = [...NOT_WRITTEN, 4_874, 10];
+
+function wordsFor(errcode: number, message: string): string {
+  if ((errcode & 0xff) === SQLITE_BUSY) return IN_USE;
+  if (FULL.includes(errcode))
+    return ` cannot be used, because its disk is full or broken (${message}): free some space, and try again`;
+  if (NO_RIGHTS.includes(errcode & 0xff))
+    return ` cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`;
+  return `: ${message}`;
 }

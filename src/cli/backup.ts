@@ -26,6 +26,6 @@ Example:
         throw new Error(
           'plantstore backup copies the embedded store, but MONGODB_URI is set; use mongodump --oplog or plantstore audit export',
         );
-      const head = await inDataDirectory(dataDirectory, async () => backUp(dataDirectory, file));
+      const head = await inDataDirectory(dataDirectory, () => backUp(dataDirectory, file));
       await print([headJson(head)]);
     });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
-import { naming } from '../log/sqlite/damage.ts';
+import { naming } from '../files.ts';
 import { cosignatureKey, cosigner } from '../tlog/signer.ts';
 import { formatVerifierKey, isKeyName, type VerifierKey } from '../tlog/verifier-key.ts';
 import { vkey } from './arguments.ts';

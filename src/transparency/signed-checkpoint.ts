@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { tryLock } from '../file-lock.ts';
-import { makePrivateFolder, readText, syncFolder, wordsOf } from '../files.ts';
+import { makePrivateFolder, readText, sync, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
@@ -76,7 +76,7 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
         await rename(draft, path);
         return undefined;
       });
-      if (other === undefined) await syncFolder(dirname(path));
+      if (other === undefined) await sync(dirname(path));
       else await rm(draft);
       return other;
     } catch (error) {
@@ -130,7 +130,7 @@ async function setAside(path: string, vkey: string): Promise<void> {
 /** Does work in one step, while no other process does any with the same lock. */
 async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
   const end = monotonic() + PATIENCE;
-  for (let unlock = lockOf(lock); ; unlock = lockOf(lock)) {
+  for (let unlock = tryLock(lock); ; unlock = tryLock(lock)) {
     if (unlock !== undefined) {
       try {
         return await work();
@@ -140,16 +140,6 @@ async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
     }
     if (monotonic() > end) throw new Error(`another process, which may be stopped, holds the lock ${lock}`);
     await pause(LOOK);
-  }
-}
-
-/** The lock of a file, as `tryLock` gives it. An error of SQLite, which never does, then names the file. */
-function lockOf(file: string): ReturnType<typeof tryLock> {
-  try {
-    return tryLock(file);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw code === 'ERR_SQLITE_ERROR' ? new Error(`${file} cannot be locked: ${message}`, { cause: error }) : error;
   }
 }
 

@@ -102,7 +102,7 @@ test('an owner is erased in a restored backup: no page has a copy', async () => 
   await append(opened.store, ...Array.from({ length: 300 }, (_, id) => added(id % 2 ? 'other' : 'gone', BigInt(id))));
   await project(opened.store);
   const restored = temporaryDirectory(onTestFinished);
-  backUp(opened.directory, join(restored, DATABASE_FILE));
+  await backUp(opened.directory, join(restored, DATABASE_FILE));
   const log = await openLog(openSqlite(restored), { onFault: () => {} });
   expect((await stepsOf(log.erase({ owner: 'gone', actor: 'operator' }))).at(-1)).toMatchObject({ events: 150 });
   await log.close();

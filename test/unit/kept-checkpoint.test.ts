@@ -120,7 +120,7 @@ test('a lock that cannot be taken is named', async () => {
   mkdirSync(`${path}.lock`);
   const { vkey } = keyOf('log.example');
   await expect(keptIn(path, passedOver).replace(await signed(3), undefined, vkey)).rejects.toThrow(
-    `the checkpoint cannot be stored, so it is not signed: ${path}.lock cannot be locked: unable to open database file`,
+    `the checkpoint cannot be stored, so it is not signed: ${path}.lock cannot be used (unable to open database file): it has to be a file`,
   );
   expect(readdirSync(directory)).toEqual(['last.lock']);
 });

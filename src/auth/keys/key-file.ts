@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } fro
 import { existsSync } from 'node:fs';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makePrivateFolder, readText, syncFolder } from '../../files.ts';
+import { makePrivateFolder, readText, sync } from '../../files.ts';
 
 /**
  * The Ed25519 private key in a file (PKCS #8, PEM). Generates it on first use, readable only by its owner. Concurrent
@@ -36,7 +36,7 @@ async function create(path: string): Promise<string> {
     await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
     // Unlike a rename, a link never replaces the key of a faster process.
     await link(draft, path);
-    await syncFolder(dirname(path));
+    await sync(dirname(path));
     return pem;
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { aboutFile, naming, sync } from '../../files.ts';
 import type { Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery, refuseForeignWal } from './connection.ts';
-import { aboutFile, isDamage, naming } from './damage.ts';
+import { isDamage } from './damage.ts';
 import { headIn, SELECT_HEAD } from './events.ts';
 import { checkSchema } from './schema.ts';
 import { DATABASE_FILE } from './store.ts';
@@ -11,15 +12,15 @@ import { DATABASE_FILE } from './store.ts';
 /**
  * Copies the store in a data directory, as of one instant, into a new file that only its owner can read. Safe while a
  * service writes. The file gets its name only once the whole copy is on disk. A killed process leaves a draft beside
- * it: the same name with `.draft` at the end. Blocks the event loop. Throws when there is no store or the file exists.
+ * it: the same name with `.draft` at the end. Blocks the event loop. Rejects when there is no store or the file exists.
  */
-export function backUp(directory: string, file: string): Head {
+export async function backUp(directory: string, file: string): Promise<Head> {
   const path = existingFile(directory, DATABASE_FILE);
   refuseForeignWal(path);
   if (existsSync(file)) throw taken(file);
   const draft = `${file}.${randomUUID()}.draft`;
   try {
-    return write(path, draft, file);
+    return await write(path, draft, file);
   } catch (error) {
     const found = error as NodeJS.ErrnoException;
     if (found.code === 'EEXIST') throw taken(file);
@@ -29,16 +30,16 @@ export function backUp(directory: string, file: string): Head {
 }
 
 /** Makes the draft, and gives it the name of the file. An error of SQLite names the file. */
-function write(path: string, draft: string, file: string): Head {
+async function write(path: string, draft: string, file: string): Promise<Head> {
   // SQLite treats an empty file as no database, and keeps its mode.
   closeSync(openSync(draft, 'wx', 0o600));
   try {
     copy(path, draft, file);
-    sync(draft);
+    await sync(draft);
     const head = naming(file, () => headOf(draft));
     // Unlike a rename, a link never replaces a file.
     linkSync(draft, file);
-    sync(dirname(file));
+    await sync(dirname(file));
     return head;
   } finally {
     // SQLite leaves the journal where the disk is full.
@@ -66,14 +67,4 @@ function copy(path: string, draft: string, file: string): void {
 function headOf(draft: string): Head {
   using db = openReader(draft);
   return headIn(prepareQuery(db, SELECT_HEAD));
-}
-
-/** Writes a file or a folder to the disk. */
-export function sync(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

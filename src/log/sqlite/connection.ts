@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { NOT_WRITTEN } from '../../files.ts';
 import { RefusedAppendError } from '../store.ts';
 
 /** Milliseconds to wait for another's lock, such as a reader's at its start or end. It blocks the event loop. */
@@ -43,9 +44,6 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL', timeout
 /** Opens an existing database for reading. */
 export const openReader = (path: string, timeout = BUSY_TIMEOUT): DatabaseSync =>
   new DatabaseSync(path, { readOnly: true, timeout });
-
-/** A disk or a quota is full: ENOSPC, and other errors of a write (SQLITE_FULL, SQLITE_IOERR_WRITE). */
-export const NOT_WRITTEN: readonly number[] = [13, 778];
 
 /** Prepares a query with rows as arrays (measured: 2.4 times as fast as objects) and exact integers. */
 export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {

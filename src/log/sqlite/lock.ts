@@ -1,7 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { tryLock } from '../../file-lock.ts';
-import { naming } from './damage.ts';
 import { DATABASE_FILE } from './store.ts';
 
 const LOCK_FILE = 'plantstore.lock';
@@ -44,7 +43,7 @@ function lockOf(database: string): string {
 
 /** `what`: of what it makes this process the only service, and what to do if it is not. */
 function lock(file: string, what: string): () => void {
-  const unlock = naming(file, () => tryLock(file));
+  const unlock = tryLock(file);
   if (unlock === undefined) throw new Error(`another process of plantstore uses ${what}`);
   return unlock;
 }

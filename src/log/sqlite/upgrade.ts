@@ -1,7 +1,7 @@
 import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
-import { SQLITE_BUSY } from '../../file-lock.ts';
+import { IN_USE, SQLITE_BUSY, sync } from '../../files.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import type { Store } from '../store.ts';
 import {
@@ -15,9 +15,7 @@ import {
   type UpgradeStep,
   walked,
 } from '../upgrade.ts';
-import { sync } from './backup.ts';
 import { openReader, openWriter, prepareQuery } from './connection.ts';
-import { IN_USE } from './damage.ts';
 import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
@@ -62,7 +60,7 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
     db.close();
   }
   renameSync(join(folder, DATABASE_FILE), path);
-  sync(dirname(path));
+  await sync(dirname(path));
   rmSync(folder, { recursive: true });
 }
 

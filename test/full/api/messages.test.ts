@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { aboutFile } from '../../../src/log/sqlite/damage.ts';
+import { aboutFile } from '../../../src/files.ts';
 import { noteKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
