@@ -3,9 +3,10 @@ import { Command, Option } from 'commander';
 import { positionBefore, since } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
 import { eventsOfOwner, exportedEvents, selectedEvents } from '../../audit/steady.ts';
+import { isIntact, verifyContent } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import { intactRange, wholeRange } from '../../log/whole-range.ts';
+import { intactRange } from '../../log/whole-range.ts';
 import { ownerName, plantId, position, time } from '../arguments.ts';
 import { write } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -57,6 +58,9 @@ to that position. Until an erasure is complete, its OwnerErased event has
 erasesOwner and erasesKey. If an owner is erased meanwhile, the export may fail:
 export again. With --owner or --id and --follow it fails at the erasure of that
 owner, or of any owner if it has printed plants of all.
+If the content of an event was changed in the store, the command fails: with
+--owner, --id or --follow there, otherwise behind the last event, so that what
+is left of a damaged log can be read.
 To resume an interrupted export, pass its last position to --after. The command
 fails if the log ends before that position, also later with --follow.
 
@@ -91,10 +95,10 @@ async function* eventsOf(
   const to = await endAfter(store, seen);
   if (owner === undefined && id === undefined)
     // Whoever follows the log hears of each erasure behind what it removes.
-    yield* follow ? followed(store, seen, wholeRange) : exportedEvents(store, seen, to);
+    yield* follow ? followed(store, seen) : evenIfChanged(exportedEvents(store, seen, to));
   else if (owner !== undefined && !follow) yield* eventsOfOwner(store, { to, owner, id }, seen);
   else {
-    const all = follow ? followed(store, seen, intactRange) : intactRange(store, seen, to);
+    const all = follow ? followed(store, seen) : intactRange(store, seen, to);
     for await (const { events } of selectedEvents(store, { owner, id }, all)) yield events;
   }
 }
@@ -106,15 +110,21 @@ async function endAfter(store: Store, seen: number): Promise<number> {
   return position;
 }
 
+/** The events as the store has them: a damaged log is rescued so. Rejects behind them if the content of one was changed. */
+async function* evenIfChanged(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<readonly LoggedEvent[]> {
+  let changed: LoggedEvent | undefined;
+  for await (const events of batches) {
+    changed ??= events.find((event) => !isIntact(event));
+    yield events;
+  }
+  if (changed !== undefined) verifyContent(changed);
+}
+
 /** The events after a position, and new ones for ever. */
-async function* followed(
-  store: Store,
-  after: number,
-  range: typeof wholeRange,
-): AsyncGenerator<readonly LoggedEvent[]> {
+async function* followed(store: Store, after: number): AsyncGenerator<readonly LoggedEvent[]> {
   for (let seen = after; ; await sleep(POLL)) {
     const to = await endAfter(store, seen);
-    if (to > seen) yield* range(store, seen, to);
+    if (to > seen) yield* intactRange(store, seen, to);
     seen = to;
   }
 }

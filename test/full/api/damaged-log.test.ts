@@ -157,6 +157,22 @@ describe('a log that was damaged', () => {
     await expectLogged(service, 'the log is broken at position 550');
   });
 
+  test('an export has all of a log with a changed content, and says at its end that it was changed', async () => {
+    await write(600);
+    const database = openSqliteDatabase(directory);
+    await database.change(550, said({ name: 'EVIL' }));
+    await database.close();
+    const audit = async (...options: string[]) => {
+      const { code, stdout, stderr } = await command(['audit', 'export', ...options], { DATA_DIR: directory });
+      return { code, stderr: stderr.trim(), lines: stdout.split('\n').length - 1 };
+    };
+    const stderr = 'plantstore: the log is broken at position 550: its content does not match its commitment';
+    expect(await audit()).toEqual({ code: 1, stderr, lines: 600 });
+    expect(await audit('--format', 'ndjson', '--public')).toEqual({ code: 1, stderr, lines: 600 });
+    expect(await audit('--after', '550')).toEqual({ code: 0, stderr: '', lines: 50 });
+    expect(await audit('--after', '540', '--follow')).toEqual({ code: 1, stderr, lines: 9 });
+  });
+
   test('the operator learns of it from a verification that says no', async () => {
     await write(600);
     await using service = await startLocalService({ DATA_DIR: directory });
