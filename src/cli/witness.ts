@@ -47,7 +47,7 @@ Example:
     )
     .action(async ({ key: file, name, log, state, host, port }: Options) => {
       const key = await ed25519KeyFile(file, 'logs that trust the old key must be given the new one');
-      const { createWitnessServer } = await import('../witness/server.ts');
+      const { closeWitnessServer, createWitnessServer } = await import('../witness/server.ts');
       const { Records, RECORDS_FILE, Witness } = await import('../witness/witness.ts');
       const origins = log.map((known) => known.name);
       const records = naming(join(state, RECORDS_FILE), () => new Records(state, origins));
@@ -56,7 +56,7 @@ Example:
       await once(server, 'listening');
       await print([formatVerifierKey(cosignatureKey(name, key))]);
       console.error(`listening at http://${host}:${(server.address() as AddressInfo).port}`);
-      for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => server.close());
+      for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => closeWitnessServer(server));
       await once(server, 'close');
       records.close();
     });

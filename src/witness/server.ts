@@ -7,6 +7,8 @@ const MAX_BODY = 128 * 1024;
 /** Most milliseconds for a request to arrive, and most connections at once. */
 const TIME_LIMIT = 10_000;
 const MAX_CONNECTIONS = 100;
+/** Milliseconds for what is under way when the server closes. */
+const FAREWELL = 1_000;
 
 /** The HTTP server of a witness: `POST /add-checkpoint`, and for monitors `GET /<SHA-256 of the origin>/checkpoint`. */
 export function createWitnessServer(witness: Witness): Server {
@@ -22,6 +24,12 @@ export function createWitnessServer(witness: Witness): Server {
   });
   server.maxConnections = MAX_CONNECTIONS;
   return server;
+}
+
+/** Accepts nothing more, and ends what is not over in a second: once it is closed, Node's server has no time limits. */
+export function closeWitnessServer(server: Server): void {
+  server.close();
+  setTimeout(() => server.closeAllConnections(), FAREWELL).unref();
 }
 
 async function answer(witness: Witness, request: IncomingMessage): Promise<Reply> {

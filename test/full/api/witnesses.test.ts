@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -313,8 +313,18 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   ]);
   expect(status).toBe(409);
   expect(written).toContain(`error: the log ${signer.name} has signed two checkpoints of 3 events (root `);
+  // Nobody who connects and sends nothing, or half a request, keeps it from ending.
+  const { hostname, port } = new URL(second.url);
+  for (const sent of ['', 'POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nold']) {
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'connect');
+    socket.write(sent);
+  }
+  // It has accepted those before.
+  expect((await fetch(second.url)).status).toBe(404);
   second.child.kill('SIGTERM');
-  await once(second.child, 'close');
+  expect(await once(second.child, 'close')).toEqual([0, null]);
   const wrong = await plantstore([...args.slice(0, -1), 'no vkey']);
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   expect(wrong.stderr).toContain('Expected a vkey');
