@@ -110,7 +110,7 @@ async function endAfter(store: Store, seen: number): Promise<number> {
   return position;
 }
 
-/** The events as the store has them: a damaged log is rescued so. Rejects behind them if the content of one was changed. */
+/** The events as the store has them: a damaged log is rescued so. Rejects behind them if a content was changed. */
 async function* evenIfChanged(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<readonly LoggedEvent[]> {
   let changed: LoggedEvent | undefined;
   for await (const events of batches) {
