@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { tryLock } from '../file-lock.ts';
 import { makePrivateFolder, readText, sync, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
-import { monotonic, randomUUID } from '../time/host.ts';
+import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type Checkpoint, formatCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
 import { parseNote, type Signature, signNote } from '../tlog/note.ts';
@@ -63,24 +63,23 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
     return undefined;
   },
   replace: async (next, extended, vkey) => {
-    // Of its own: processes may share the folder.
-    const draft = `${path}.${randomUUID()}`;
+    const draft = `${path}.draft`;
     try {
       makePrivateFolder(dirname(path));
-      await writeFile(draft, next.note, { mode: 0o600, flush: true });
       const other = await alone(`${path}.lock`, async () => {
         const found = await readKept(path, vkey);
         const isOther = typeof found === 'object' && found.note !== extended?.note;
         if (isOther && found.size >= (extended?.size ?? 0)) return found;
+        // That of a process that was killed, which may have been another user's.
+        await rm(draft, { force: true });
+        await writeFile(draft, next.note, { mode: 0o600, flush: true });
         await setAside(path, vkey);
         await rename(draft, path);
         return undefined;
       });
       if (other === undefined) await sync(dirname(path));
-      else await rm(draft);
       return other;
     } catch (error) {
-      await rm(draft, { force: true }).catch(() => {});
       throw new CannotSignError(`the checkpoint cannot be stored, so it is not signed: ${wordsOf(path, error)}`, {
         cause: error,
       });

@@ -1,9 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/file-lock.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
+import { pause } from '../../src/time/pause.ts';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { signNext } from '../../src/transparency/checkpoints.ts';
@@ -40,6 +42,23 @@ test('a checkpoint is kept in a folder that is made, for its owner alone, and th
   }
   for (const file of ['last', 'last.lock']) expect(statSync(join(directory, 'data', file)).mode & 0o777).toBe(0o600);
   expect(readdirSync(join(directory, 'data'))).toEqual(['last', 'last.lock']);
+});
+
+test('processes that are killed leave one draft at most, and the next checkpoint takes its place', async () => {
+  const path = join(directory, 'last');
+  const { vkey } = keyOf('log.example');
+  const unlock = tryLock(`${path}.lock`)!;
+  const keeping = keptIn(path, passedOver).replace(await signed(3), undefined, vkey);
+  await sleep(50);
+  // One that is killed now has written nothing.
+  expect(readdirSync(directory)).toEqual(['last.lock', 'last.lock-journal']);
+  unlock();
+  expect(await keeping).toBeUndefined();
+  writeFileSync(`${path}.draft`, 'of one that was killed', { mode: 0o400 });
+  expect(await keptIn(path, passedOver).replace(await signed(7), await signed(3), vkey)).toBeUndefined();
+  expect(await keptIn(path, passedOver).read(vkey)).toEqual(await signed(7));
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory)).toEqual(['last', 'last.lock']);
 });
 
 test('of processes that share a folder and keep theirs at once, none replaces what it has not compared with', async () => {
