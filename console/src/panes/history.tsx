@@ -9,8 +9,7 @@ import { linkTo, route } from '../router.ts';
 import { momentOf } from '../times.ts';
 import { Field, sends } from '../ui/field.tsx';
 import { isolated } from '../ui/isolated.ts';
-import { loading } from '../ui/loading.ts';
-import { Notice } from '../ui/notice.tsx';
+import { loading, Notice } from '../ui/notice.tsx';
 import { useRead } from '../ui/use-read.ts';
 import { When } from '../ui/when.tsx';
 

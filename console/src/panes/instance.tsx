@@ -6,8 +6,7 @@ import { Cards } from '../instance/cards.tsx';
 import type { Report } from '../instance/report.ts';
 import { type Liveness, type Stream, useStream } from '../live.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
-import { loading } from '../ui/loading.ts';
-import { Notice } from '../ui/notice.tsx';
+import { loading, Notice } from '../ui/notice.tsx';
 
 const EVERY = 2_000;
 

@@ -11,8 +11,7 @@ import { usable } from '../session.ts';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
 import { LiveChip } from '../ui/live-chip.tsx';
-import { loading } from '../ui/loading.ts';
-import { Notice } from '../ui/notice.tsx';
+import { loading, Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 
 const COLUMNS = [{ name: 'id', title: 'Id' }, ...TEXTS, { name: 'act', title: 'Actions', isHidden: true }];

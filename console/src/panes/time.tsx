@@ -8,8 +8,7 @@ import { differenceOf, type OwnedPlant } from '../time/difference.ts';
 import { Moment } from '../time/moment.tsx';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
-import { loading } from '../ui/loading.ts';
-import { Notice } from '../ui/notice.tsx';
+import { loading, Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 import { type Read, useRead } from '../ui/use-read.ts';
 

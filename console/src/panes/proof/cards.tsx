@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted, positionOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
-import { useDroppedFile } from '../../ui/dropped-file.ts';
 import { Field, sends } from '../../ui/field.tsx';
 import { verifyEvent, verifyReceipt, verifyWholeLog } from './acts.ts';
 import type { Shown } from './outcome.tsx';
@@ -121,4 +120,23 @@ export function WholeLogCard({ show, isDisabled }: { readonly show: Show; readon
       )}
     </section>
   );
+}
+
+/** Takes files that are dropped anywhere on the page. */
+function useDroppedFile(take: (file: File) => void): void {
+  useEffect(() => {
+    const ended = new AbortController();
+    const { signal } = ended;
+    addEventListener('dragover', (event) => event.preventDefault(), { signal });
+    addEventListener(
+      'drop',
+      (event) => {
+        event.preventDefault();
+        const file = event.dataTransfer?.files[0];
+        if (file) take(file);
+      },
+      { signal },
+    );
+    return () => ended.abort();
+  }, [take]);
 }
