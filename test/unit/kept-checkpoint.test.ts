@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/file-lock.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
-import { pause } from '../../src/time/pause.ts';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { signNext } from '../../src/transparency/checkpoints.ts';
