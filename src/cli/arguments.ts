@@ -10,13 +10,15 @@ const INT64 = /^-?\d{1,19}$/;
 /** RFC 3339, on a day that exists; or that day alone, for its beginning in UTC. */
 const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
-/** Parses a position in the log. */
-export function position(text: string): number {
+/** Parses a whole number. `what`: what is expected, for the message. */
+export const whole = (least: number, most: number, what: string) => (text: string) => {
   const value = Number(text);
-  if (!DIGITS.test(text) || !Number.isSafeInteger(value))
-    throw new InvalidArgumentError('Expected a position: a whole number, 0 or above.');
-  return value;
-}
+  if (DIGITS.test(text) && value >= least && value <= most) return value;
+  throw new InvalidArgumentError(`Expected ${what}.`);
+};
+
+/** Parses a position in the log. */
+export const position = whole(0, Number.MAX_SAFE_INTEGER, 'a position: a whole number, 0 or above');
 
 /** A fraction below a millisecond, which Date.parse cuts off. */
 const BELOW = /\.\d{3}\d*[1-9]/;
@@ -37,11 +39,15 @@ export function moment(text: string): Moment {
   );
 }
 
-/** Parses the name of an owner. */
-export function ownerName(text: string): string {
+/** Parses the name of somebody, such as `an owner`. */
+export const nameOf = (whom: string) => (text: string) => {
   if (isName(text)) return text;
-  throw new InvalidArgumentError('Expected the name of an owner.');
-}
+  const rule = 'It must not be blank or longer than 1024 characters, or contain control characters.';
+  throw new InvalidArgumentError(`Expected the name of ${whom}. ${rule}`);
+};
+
+/** Parses the name of an owner. */
+export const ownerName = nameOf('an owner');
 
 /** Parses the id of a plant. */
 export function plantId(text: string): bigint {

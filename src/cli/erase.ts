@@ -1,8 +1,7 @@
 import { Command } from 'commander';
-import { isName } from '../auth/principal.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
-import { subjectKey } from './arguments.ts';
+import { nameOf, ownerName, subjectKey } from './arguments.ts';
 import { Progress, print } from './output.ts';
 import { storeConfig, withStore } from './with-store.ts';
 
@@ -12,8 +11,8 @@ export const eraseCommand = (): Command =>
     .description(
       'Erase an owner: delete their plants and remove the contents of all their events. This cannot be undone.',
     )
-    .requiredOption('--owner <name>', 'the owner to erase')
-    .option('--actor <name>', 'who erases the owner, for the log', 'plantstore erase')
+    .requiredOption('--owner <name>', 'the owner to erase', ownerName)
+    .option('--actor <name>', 'who erases the owner, for the log', nameOf('an actor'), 'plantstore erase')
     .option('--key <key>', 'subjectKey of an earlier call: wait for the end of that erasure, or begin it', subjectKey)
     .addHelpText(
       'after',
@@ -39,11 +38,6 @@ Example:
   {"position":42,"events":17,"subjectKey":"5bd1..."}`,
     )
     .action(async ({ owner, actor, key: given }: { owner: string; actor: string; key?: Uint8Array }) => {
-      for (const [option, name] of Object.entries({ owner, actor }))
-        if (!isName(name))
-          throw new Error(
-            `--${option} must not be blank or longer than 1024 characters, or contain control characters`,
-          );
       const { kafka } = storeConfig();
       const { position, events, key } = await withStore('change', (store) =>
         erase(store, { owner, actor, key: given }, kafka !== undefined),

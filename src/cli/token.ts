@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { SCOPES } from '../auth/principal.ts';
 import { loadConfig } from '../config.ts';
+import { whole } from './arguments.ts';
 import { print } from './output.ts';
 import { inDataDirectory } from './with-store.ts';
+
+const seconds = whole(1, 9_999_999_999, 'whole seconds from 1 to 9999999999');
 
 /** `plantstore token` */
 export const tokenCommand = (): Command =>
@@ -12,7 +15,7 @@ export const tokenCommand = (): Command =>
     .description('Print a token for the API. Development mode only. Works while the service runs.')
     .requiredOption('--owner <name>', 'owner whose plants the token gives access to')
     .option('--scope <scopes>', `scopes, separated by spaces, or one option for each: ${SCOPES.join(', ')}`, addScopes)
-    .option('--ttl <seconds>', 'seconds until the token expires', wholeSeconds, 3600)
+    .option('--ttl <seconds>', 'seconds until the token expires', seconds, 3600)
     .addHelpText(
       'after',
       `
@@ -43,9 +46,4 @@ function addScopes(text: string, earlier?: string): string {
   if (unknown !== undefined)
     throw new InvalidArgumentError(`Expected one or more of ${SCOPES.join(', ')}, separated by spaces.`);
   return earlier === undefined ? text : `${earlier} ${text}`;
-}
-
-function wholeSeconds(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Expected whole seconds from 1 to 9999999999.');
-  return Number(text);
 }

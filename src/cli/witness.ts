@@ -6,7 +6,7 @@ import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { naming } from '../files.ts';
 import { cosignatureKey, cosigner } from '../tlog/signer.ts';
 import { formatVerifierKey, isKeyName, type VerifierKey } from '../tlog/verifier-key.ts';
-import { vkey } from './arguments.ts';
+import { vkey, whole } from './arguments.ts';
 import { print } from './output.ts';
 
 interface Options {
@@ -30,7 +30,7 @@ export const witnessCommand = (): Command =>
     ])
     .option('--state <folder>', 'folder that records what the witness cosigned; created if missing', './witness')
     .option('--host <host>', 'address to listen on', '127.0.0.1')
-    .option('--port <port>', 'port to listen on; 0: any free port', port, 8090)
+    .option('--port <port>', 'port to listen on; 0: any free port', whole(0, 65_535, 'a port from 0 to 65535'), 8090)
     .addHelpText(
       'after',
       `
@@ -64,10 +64,4 @@ Example:
 function name(text: string): string {
   if (!isKeyName(text)) throw new InvalidArgumentError('Expected a name without spaces or plus signs.');
   return text;
-}
-
-function port(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new InvalidArgumentError('Expected a port from 0 to 65535.');
-  return Number(text);
 }

@@ -31,7 +31,8 @@ Example:
   Position 42 erased "alice": the content of 17 events is gone.`,
     )
     .action(async (options: Options) => {
-      const found = await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options));
+      const { position: to } = options;
+      const found = await withStore('read', (store) => erasureIn(store.read((to ?? 1) - 1, { to }), options));
       if (found?.event?.type !== 'OwnerErased')
         throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
       const { erased } = found.event;
@@ -45,16 +46,14 @@ const of = ({ position: at }: Options): string => (at === undefined ? '' : ` at 
 /** The first event whose content is what it commits to, and whose subject is the owner. */
 async function erasureIn(
   batches: AsyncIterable<readonly LoggedEvent[]>,
-  { owner, key, position: at }: Options,
+  { owner, key }: Options,
 ): Promise<LoggedEvent | undefined> {
   const { subjectOf, verifyContent } = await import('../../log/event/chain.ts');
   const subject = subjectOf({ owner, key });
   for await (const events of batches)
     for (const logged of events) {
       const { event } = logged;
-      if (at !== undefined && logged.position > at) return undefined;
       if (event?.type !== 'OwnerErased' || event.subject === undefined) continue;
-      if (at !== undefined && logged.position !== at) continue;
       verifyContent(logged);
       if (Buffer.compare(event.subject, subject) === 0) return logged;
     }

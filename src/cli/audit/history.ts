@@ -20,26 +20,18 @@ Example:
   $ plantstore audit history --owner alice --id 7`,
     )
     .action(({ owner, id }: { owner: string; id: bigint }) =>
-      withStore('read', async (store) => {
-        let found = false;
-        await write(
-          lines(store, owner, id, () => {
-            found = true;
-          }),
-        );
-        if (!found)
-          throw new Error(
-            `there is no event of a plant ${id} of ${owner}: the plant never existed, or its owner was erased`,
-          );
-      }),
+      withStore('read', (store) => write(lines(store, owner, id))),
     );
 
-async function* lines(store: Store, owner: string, id: bigint, onFound: () => void): AsyncGenerator<string> {
+async function* lines(store: Store, owner: string, id: bigint): AsyncGenerator<string> {
   const { FORMATS } = await import('../../audit/formats/formats.ts');
+  let found = false;
   for await (const events of eventsOfOwner(store, { owner, id })) {
-    onFound();
+    found = true;
     yield FORMATS.ndjson.encode(events);
   }
+  if (!found)
+    throw new Error(`there is no event of a plant ${id} of ${owner}: the plant never existed, or its owner was erased`);
 }
 
 /** `plantstore audit list` */
