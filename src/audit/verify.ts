@@ -1,9 +1,9 @@
 import type { Head, LoggedEvent } from '../log/event/event.ts';
-import type { Store } from '../log/store.ts';
+import type { Fault, Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { type Check, type Failure, type Found, QUESTIONS, type Question } from './checks/check.ts';
 import { contentsCheck } from './checks/contents.ts';
-import { failureOf, notAsked, type Stop, stopAt, storageCheck, unanswered } from './checks/damage.ts';
+import { failureOf, notAsked, stopAt, storageCheck, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
 import { chainCheck, checkpointCheck, positionsCheck, treeCheck } from './checks/log.ts';
 import { readModelCheck } from './checks/read-model.ts';
@@ -83,7 +83,7 @@ async function* verifiedWith(
   options: VerifyOptions,
 ): AsyncGenerator<Progress | Verdict> {
   const fault = await store.fault();
-  let stop: Stop | undefined;
+  let stop: Fault | undefined;
   const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await read();

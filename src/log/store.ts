@@ -135,10 +135,11 @@ export class RefusedAppendError extends Error {
   override readonly name = 'RefusedAppendError';
 }
 
-/** What a database finds wrong with itself. */
-export interface StoreFault {
+/** Something that is wrong with what is stored. */
+export interface Fault {
+  /** What is wrong, for people. */
   readonly message: string;
-  /** Position that the fault names, if it does. */
+  /** Position of the event, if it concerns one. */
   readonly position?: number;
 }
 
@@ -352,7 +353,7 @@ export interface Store {
   cleared(): Promise<void>;
 
   /** A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. */
-  fault(): Promise<StoreFault | undefined>;
+  fault(): Promise<Fault | undefined>;
 
   /** Releases everything. No other method may be called afterwards. */
   close(): Promise<void>;

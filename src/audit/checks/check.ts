@@ -1,5 +1,6 @@
 import type { PlantKey } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
+import type { Fault } from '../../log/store.ts';
 
 /** The questions of every audit, in their order. Each has the answer yes or no. */
 export const QUESTIONS = ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'tree'] as const;
@@ -8,11 +9,7 @@ export const QUESTIONS = ['positions', 'chain', 'contents', 'read_model', 'decis
 export type Question = (typeof QUESTIONS)[number] | 'checkpoint' | 'topic';
 
 /** The first place where the answer to a question is no. */
-export interface Failure {
-  /** What is wrong, for people. */
-  readonly message: string;
-  /** Position of the event, if it concerns one. */
-  readonly position?: number;
+export interface Failure extends Fault {
   /** The plant, if it concerns one. */
   readonly plant?: PlantKey;
 }

@@ -1,35 +1,24 @@
 import { BrokenChainError } from '../../log/event/chain.ts';
-import {
-  BrokenReadModelError,
-  LostRecordError,
-  MalformedRowError,
-  type Store,
-  type StoreFault,
-} from '../../log/store.ts';
+import { BrokenReadModelError, type Fault, LostRecordError, MalformedRowError, type Store } from '../../log/store.ts';
 import { BrokenTreeError } from '../../log/tree/nodes.ts';
 import type { Check, Failure, Question } from './check.ts';
 
-/** What a verification cannot read past: an unreadable event at a position, or a damaged page. */
-export interface Stop {
-  readonly position?: number;
-  readonly why: string;
-}
-
 /**
- * What an error of a read found. Throws every error that is neither an unreadable event nor damage: the store cannot be
- * reached. `fault`: what the database finds wrong with itself.
+ * What a verification cannot read past, as an error of a read found it: an unreadable event at a position, or a damaged
+ * page. Throws every error that is neither an unreadable event nor damage: the store cannot be reached. `fault`: what
+ * the database finds wrong with itself.
  */
-export function stopAt(error: unknown, fault: StoreFault | undefined): Stop {
-  if (error instanceof BrokenChainError) return { position: error.position, why: error.why };
+export function stopAt(error: unknown, fault: Fault | undefined): Fault {
+  if (error instanceof BrokenChainError) return { position: error.position, message: error.why };
   if (fault === undefined) throw error;
-  return { why: (error as Error).message };
+  return { message: (error as Error).message };
 }
 
 /**
  * Is the database sound: does it find each event by what the event says, does it have the log's id, and, if it can
  * check itself, is nothing gone, and does every index match its table? `fault`: see `stopAt`.
  */
-export const storageCheck = (store: Store, fault: StoreFault | undefined): Check => ({
+export const storageCheck = (store: Store, fault: Fault | undefined): Check => ({
   question: 'storage',
   take: (events) => {
     // It comes before what it causes: where a table is gone, no event is found by it.
@@ -49,10 +38,10 @@ export const storageCheck = (store: Store, fault: StoreFault | undefined): Check
 export const OF_EACH_EVENT: readonly Question[] = ['positions', 'chain', 'contents'];
 
 /** The failure of a question that needs what cannot be read. */
-export function unanswered(question: Question, { position, why }: Stop): Failure {
-  if (position === undefined) return notAsked(why);
+export function unanswered(question: Question, { position, message }: Fault): Failure {
+  if (position === undefined) return notAsked(message);
   return OF_EACH_EVENT.includes(question)
-    ? { position, message: why }
+    ? { position, message }
     : notAsked(`the event at position ${position} cannot be read`);
 }
 
@@ -60,7 +49,7 @@ export function unanswered(question: Question, { position, why }: Stop): Failure
 const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
 
 /** The failure that an error of a check is. Throws as `stopAt`. */
-export function failureOf(error: unknown, question: Question, fault: StoreFault | undefined): Failure {
+export function failureOf(error: unknown, question: Question, fault: Fault | undefined): Failure {
   if (error instanceof BrokenTreeError) return { message: error.why };
   if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
   return unanswered(question, stopAt(error, fault));

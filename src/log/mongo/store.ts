@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db, Long, type MongoClient } from 'mongodb';
-import { LostRecordError, type Store, type StoreFault } from '../store.ts';
+import { type Fault, LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
@@ -77,7 +77,7 @@ async function lostIndex({ events }: Pick<Collections, 'events'>, clock: CausalC
 }
 
 /** A collection or an index that is gone, or a document of `events` that no read by positions meets. */
-async function faultIn(db: Db, clock: CausalClock): Promise<StoreFault | undefined> {
+async function faultIn(db: Db, clock: CausalClock): Promise<Fault | undefined> {
   // An auditor's user may not read `leases`, and so does not see whether they are there.
   const { leases: _, ...collections } = collectionsOf(db);
   const listed = db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { aboutFile } from '../../files.ts';
-import { DamagedStoreError, type StoreFault } from '../store.ts';
+import { DamagedStoreError, type Fault } from '../store.ts';
 
 /** A page is malformed (SQLITE_CORRUPT), or the first one is not SQLite's (SQLITE_NOTADB). */
 const DAMAGE = [11, 26];
@@ -22,7 +22,7 @@ export const aboutStore = (path: string, error: unknown): unknown =>
  * that is not as this release makes it, or a key of no event. Undefined: no fault. Reads the whole database as of one
  * instant, in a worker thread. Rejects when the database cannot be read.
  */
-export async function integrityFault(path: string): Promise<StoreFault | undefined> {
+export async function integrityFault(path: string): Promise<Fault | undefined> {
   const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });
   try {
     const [found] = await once(worker, 'message');

@@ -1,6 +1,6 @@
 // The worker thread of damage.ts.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { StoreFault } from '../store.ts';
+import type { Fault } from '../store.ts';
 import { openReader } from './connection.ts';
 import { isDamage } from './damage.ts';
 import { misfit } from './schema.ts';
@@ -13,7 +13,7 @@ const db = openReader(workerData as string);
 parentPort!.postMessage(found());
 db.close();
 
-function found(): StoreFault | undefined {
+function found(): Fault | undefined {
   try {
     // As of one instant.
     db.exec('BEGIN');

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { PLANT_FIELDS } from '../../domain/plant.ts';
-import type { StoreFault } from '../store.ts';
+import type { Fault } from '../store.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
@@ -158,7 +158,7 @@ const STRAY_KEY = `SELECT position FROM idempotency_keys AS named WHERE NOT EXIS
   WHERE (events.position, owner, idempotency_key) = (named.position, named.owner, named.idempotency_key)) ORDER BY position LIMIT 1`;
 
 /** What of a schema is not as this release makes it, or a row beside the events that is of none. Undefined: nothing. */
-export function misfit(db: DatabaseSync): StoreFault | undefined {
+export function misfit(db: DatabaseSync): Fault | undefined {
   const fault = schemaFault(db);
   if (fault !== undefined) return { message: fault };
   const stray = db.prepare(STRAY_KEY).get();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isIntact } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import type { Store, Unfinished } from '../../log/store.ts';
+import type { Fault, Store, Unfinished } from '../../log/store.ts';
 import { asErased } from '../../log/whole-range.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
@@ -14,19 +14,13 @@ import { fromCommitted, type Names, namesFor, type PublisherCheckpoint, reaches 
 const LOOKS = 50;
 const LOOK_PAUSE = 100;
 
-/** The first place where topic and log differ. */
-export interface TopicFailure {
-  readonly message: string;
-  readonly position?: number;
-}
-
 /**
  * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now,
  * so read the log after this resolves. If Kafka is unreachable, that is the failure of this question alone.
  */
 export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfinished'>) {
   const opening = openCheck(options, store);
-  const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
+  const answered = async (ask: (check: TopicCheck) => Promise<Fault | undefined>) => {
     try {
       return await ask(await opening);
     } catch (error) {
@@ -65,7 +59,7 @@ function topicCheck(
   const begun = new Set<number>();
   let reached = 0;
 
-  async function compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
+  async function compare(event: LoggedEvent): Promise<Fault | undefined> {
     const { position } = event;
     const expected = eventMessage(asErased(event, unfinished));
     if (expected === undefined || event.type === 'OwnerErased') return passOver(position);
@@ -102,7 +96,7 @@ function topicCheck(
   }
 
   return {
-    async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
+    async take(events: readonly LoggedEvent[]): Promise<Fault | undefined> {
       for (const event of events) {
         const failure = await compare(event);
         if (failure !== undefined) return failure;
@@ -111,7 +105,7 @@ function topicCheck(
       return undefined;
     },
 
-    async finish(): Promise<TopicFailure | undefined> {
+    async finish(): Promise<Fault | undefined> {
       const { position } = checkpoint;
       if (position > reached)
         return { position, message: `the topic reaches position ${position}, but the log ends at ${reached}` };
@@ -166,6 +160,6 @@ async function settled(client: KafkaClient, names: Names): Promise<[PublisherChe
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 
-const foreign = (partition: number, { offset }: TopicRecord): TopicFailure => ({
+const foreign = (partition: number, { offset }: TopicRecord): Fault => ({
   message: `offset ${offset} of partition ${partition} of the topic does not match any event of the log`,
 });
