@@ -23,10 +23,13 @@ export function openTransparency(
   { store, log }: OpenedLog,
   opened: AsyncDisposableStack,
 ) {
+  // Each attempt may have another reason, since the log grows: readiness has the last one, and the log the first.
   const reporting = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
+    const isNews = (fault === undefined) !== (telemetry.store[part] === undefined);
+    telemetry.store[part] = fault;
+    if (!isNews) return;
     if (fault === undefined) logger.info(`the log's checkpoints are ${what} again`);
     else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
-    telemetry.store[part] = fault;
   };
   const head = () => log.head();
   const tree = new Tree(store, log.changed);

@@ -56,8 +56,8 @@ export interface Signing {
 export interface CheckpointOptions extends Signing {
   readonly tree: Tree;
   /**
-   * Called with the reason when the log does not extend what was signed, or a file that signing needs cannot be used,
-   * so that nothing more is signed, and with undefined when something is signed again.
+   * Called with the reason each time that nothing is signed, because the log does not extend what was signed or a file
+   * that signing needs cannot be used, and with undefined each time that something is.
    */
   readonly onFault: (fault: Error | undefined) => void;
 }
@@ -112,15 +112,12 @@ export class LogCheckpoints implements Checkpoints {
   }
 
   #tell(fault: Error | undefined): void {
-    const isNews = fault?.message !== this.#fault?.message;
+    if (fault !== undefined && this.#fault === undefined) this.#options.tree.forget();
     this.#fault = fault;
-    if (isNews) this.#options.onFault(fault);
-    if (fault === undefined) {
-      clearTimer(this.#again);
-      this.#again = undefined;
-      return;
-    }
-    if (isNews) this.#options.tree.forget();
+    this.#options.onFault(fault);
+    if (fault !== undefined) return;
+    clearTimer(this.#again);
+    this.#again = undefined;
   }
 
   /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */

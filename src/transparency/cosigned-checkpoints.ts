@@ -39,7 +39,10 @@ export interface CosigningOptions {
   readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
-  /** Called with the reason when a witness is ahead of this log and too few others cosign, and when enough do again. */
+  /**
+   * Called with the reason each time that a witness says that it is ahead of this log while too few others cosign, and
+   * with undefined each time that enough do.
+   */
   readonly onFault: (fault: Error | undefined) => void;
 }
 
@@ -180,8 +183,8 @@ export class CosignedCheckpoints implements Checkpoints {
   }
 
   #tell(fault: Error | undefined): void {
-    if (fault?.message !== this.#fault?.message) this.#options.onFault(fault);
     this.#fault = fault;
+    this.#options.onFault(fault);
   }
 }
 

@@ -182,7 +182,15 @@ test('of a database that is older than what was signed nothing is signed, also w
   const again = client(shorter.url, await shorter.token('alice'));
   for (let id = 2_001; id < 2_010; id++)
     expect((await again('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+  // Readiness says how it stands now. The log has said it.
+  await expect
+    .poll(async () => {
+      expectError(await again('GET', '/log/checkpoint'), 503, 14);
+      return state(shorter);
+    })
+    .toMatchObject({ store: { detail: expect.stringContaining('the log of 310 events does not extend') } });
   await shorter.stop();
+  expect(shorter.logs.filter(({ msg }) => msg === TOLD)).toHaveLength(1);
 
   // Grown, it is another log, whoever starts it.
   await using grown = await startLocalService({ DATA_DIR });
