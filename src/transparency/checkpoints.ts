@@ -5,7 +5,7 @@ import type { Head } from '../log/event/event.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { CannotSignError, unavailable } from '../log/unavailable.ts';
-import { clearTimer, monotonic, setTimer, type Timer } from '../time/host.ts';
+import { monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
@@ -70,10 +70,8 @@ export interface CheckpointOptions extends Signing {
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   #last: SignedCheckpoint | undefined;
-  /** When the making of the last one began: it holds what was acknowledged by then. */
-  #lastBegan = Number.NEGATIVE_INFINITY;
-  /** Why the last attempt failed, and when it began. */
-  #failed: { readonly error: Error; readonly began: number } | undefined;
+  /** When the last attempt began: what it made holds what was acknowledged by then. And why it failed, if it did. */
+  #tried: { readonly began: number; readonly error?: Error } = { began: Number.NEGATIVE_INFINITY };
   #making: Promise<void> | undefined;
   #fault: Error | undefined;
   #again: Timer | undefined;
@@ -85,29 +83,28 @@ export class LogCheckpoints implements Checkpoints {
   async latest(): Promise<SignedCheckpoint> {
     const oldest = monotonic() - CHECKPOINT_INTERVAL;
     // One that others wait for may have begun long ago, before a pause of the process. The next one is new.
-    while (this.#last === undefined || this.#lastBegan <= oldest) {
-      if (this.#failed !== undefined && this.#failed.began > oldest) throw this.#failed.error;
+    while (this.#tried.began <= oldest) {
       this.#making ??= this.#make().finally(() => {
         this.#making = undefined;
       });
       await this.#making;
     }
-    return this.#last;
+    if (this.#tried.error !== undefined) throw this.#tried.error;
+    return this.#last!;
   }
 
   async #make(): Promise<void> {
     const began = monotonic();
     try {
-      const next = await signNext(this.#options, this.#last);
+      this.#last = await signNext(this.#options, this.#last);
       this.#tell(undefined);
-      [this.#last, this.#lastBegan] = [next, began];
-      this.#failed = undefined;
+      this.#tried = { began };
     } catch (error) {
       if (STOPS.some((kind) => error instanceof kind)) this.#tell(error as Error);
       // The store may be away when it tries again.
       if (this.#fault !== undefined) this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
-      this.#failed = { error: unavailable(error), began };
-      throw this.#failed.error;
+      this.#tried = { began, error: unavailable(error) };
+      throw this.#tried.error;
     }
   }
 
@@ -115,16 +112,14 @@ export class LogCheckpoints implements Checkpoints {
     if (fault !== undefined && this.#fault === undefined) this.#options.tree.forget();
     this.#fault = fault;
     this.#options.onFault(fault);
-    if (fault !== undefined) return;
-    clearTimer(this.#again);
-    this.#again = undefined;
   }
 
   /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */
   #tryAgain(): void {
     this.#again = undefined;
+    if (this.#fault === undefined) return;
     this.#options.tree.forget();
-    this.#failed = undefined;
+    this.#tried = { began: Number.NEGATIVE_INFINITY };
     this.latest().catch(() => {});
   }
 }

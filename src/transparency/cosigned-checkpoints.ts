@@ -21,14 +21,6 @@ const MAX_PAUSE = 60_000;
 /** Outcome of a request to a witness. */
 export type WitnessOutcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 
-/** Status of the cosigning. */
-export interface CosigningStatus {
-  /** Size of the last checkpoint that enough witnesses cosigned; undefined if there is none. */
-  readonly size: number | undefined;
-  /** Time of that cosigning, or of this instance's start, in milliseconds since 1970. */
-  readonly since: number;
-}
-
 /** Options of the cosigning. */
 export interface CosigningOptions {
   readonly checkpoints: Checkpoints;
@@ -82,7 +74,8 @@ export class CosignedCheckpoints implements Checkpoints {
     this.#running = this.#run();
   }
 
-  get status(): CosigningStatus {
+  /** Size of the last checkpoint that enough witnesses cosigned, if there is one, and when: otherwise of the start. */
+  get status() {
     return { size: this.#cosigned?.size, since: this.#since };
   }
 

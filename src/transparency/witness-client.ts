@@ -16,13 +16,6 @@ const ATTEMPTS = 4;
 /** Most bytes of a witness's response. */
 const MAX_ANSWER = 64 * 1024;
 
-/** URL and key of a witness. */
-export interface WitnessAddress {
-  /** The submission prefix (c2sp.org/tlog-witness). */
-  readonly url: URL;
-  readonly key: VerifierKey;
-}
-
 /** The witness has cosigned a larger checkpoint: the log has lost events, or this instance is behind another. */
 export class WitnessAheadError extends Error {
   /** Events in the checkpoint that the witness has cosigned. */
@@ -87,8 +80,8 @@ export class WitnessClient {
   /** Size of the last checkpoint that the witness cosigned, as far as known. */
   #last = 0;
 
-  /** `post`: how requests get to the witness. Default: over HTTP. */
-  constructor({ url, key }: WitnessAddress, tree: TileReader, post = overHttp) {
+  /** `url`: the submission prefix of the witness. `post`: how requests get there. Default: over HTTP. */
+  constructor({ url, key }: { readonly url: URL; readonly key: VerifierKey }, tree: TileReader, post = overHttp) {
     this.name = key.name;
     this.#endpoint = endpointAt(url);
     this.#key = key;

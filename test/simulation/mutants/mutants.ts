@@ -219,8 +219,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a checkpoint is served for ever',
     file: 'transparency/checkpoints.ts',
-    from: `this.#last === undefined || this.#lastBegan <= oldest`,
-    to: `this.#last === undefined`,
+    from: `this.#tried.began <= oldest`,
+    to: `!Number.isFinite(this.#tried.began)`,
   },
   {
     what: 'the publisher goes on after events that it could not publish',
