@@ -4,7 +4,6 @@ import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.t
 import { type KeySet, RemoteKeySet } from '../auth/keys/jwks.ts';
 import type { Config } from '../config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { authenticationGauges } from './gauges.ts';
 
 /** Seconds for which the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
@@ -22,7 +21,14 @@ export async function openAuthentication(
   opened.defer(async () => keys.close());
   const { ownerClaim, limits } = config;
   const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
-  authenticationGauges(metrics, authenticator, keys);
+  metrics.total(
+    'plantstore_token_cache_hits_total',
+    'Calls admitted by the token cache.',
+    () => authenticator.cacheHits,
+  );
+  metrics.gauge('plantstore_jwks_ready', 'Whether there are keys to verify tokens with: 1 or 0.', () =>
+    Number(keys.ready().ready),
+  );
   return { keys, authenticator, token };
 }
 

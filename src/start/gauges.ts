@@ -1,34 +1,9 @@
-import type { Authenticator } from '../auth/authenticator.ts';
-import type { KeySet } from '../auth/keys/jwks.ts';
 import type { EventLog } from '../log/log.ts';
 import type { LogStatus } from '../log/observer.ts';
-import type { LogOutput } from '../observe/log-output.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Watches } from '../plants/watch/watches.ts';
 import type { PublisherThread } from '../publisher/thread.ts';
-import type { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import type { Admission } from '../transport/admission/admission.ts';
-
-/** Adds the metric of the service's log lines. */
-export function lineGauges(metrics: Metrics, output: LogOutput): void {
-  metrics.total(
-    'plantstore_log_lines_dropped_total',
-    "Lines of the service's log that were dropped because stdout was not read in time.",
-    () => output.dropped,
-  );
-}
-
-/** Adds the metrics of the token cache and of the issuer's keys. */
-export function authenticationGauges(metrics: Metrics, authenticator: Authenticator, keys: KeySet): void {
-  metrics.total(
-    'plantstore_token_cache_hits_total',
-    'Calls admitted by the token cache.',
-    () => authenticator.cacheHits,
-  );
-  metrics.gauge('plantstore_jwks_ready', 'Whether there are keys to verify tokens with: 1 or 0.', () =>
-    Number(keys.ready().ready),
-  );
-}
 
 /** Adds the metrics of the log's state and of remembered lists. */
 export function logGauges(metrics: Metrics, log: EventLog): void {
@@ -117,19 +92,5 @@ export function serviceGauges(
     'plantstore_publisher_degraded',
     'Whether this instance should publish but cannot: 1 or 0.',
     () => publication && Number(publication.stats().state === 'degraded'),
-  );
-}
-
-/** Adds the metrics of cosigned checkpoints. They have no samples without witnesses. */
-export function cosigningGauges(metrics: Metrics, cosigned: CosignedCheckpoints | undefined): void {
-  metrics.gauge(
-    'plantstore_cosigned_checkpoint_events',
-    'Size of the last checkpoint that enough witnesses cosigned.',
-    () => cosigned?.status.size,
-  );
-  metrics.gauge(
-    'plantstore_cosigned_checkpoint_age_seconds',
-    'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
-    () => cosigned && Math.max(0, Date.now() - cosigned.status.since) / 1_000,
   );
 }

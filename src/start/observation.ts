@@ -9,7 +9,6 @@ import type { OwnerHashes } from '../observe/request-log.ts';
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { VERSION } from '../observe/version.ts';
-import { lineGauges } from './gauges.ts';
 import { listening } from './start-error.ts';
 
 /** Starts traces, if the settings ask for any, the metrics, and the port of the probes, which answers to the end. */
@@ -27,7 +26,11 @@ export async function startObserving(
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, owners, tracing);
   health.set('store', () => telemetry.store.readiness);
-  lineGauges(telemetry.metrics, output);
+  telemetry.metrics.total(
+    'plantstore_log_lines_dropped_total',
+    "Lines of the service's log that were dropped because stdout was not read in time.",
+    () => output.dropped,
+  );
   const { adminHost, adminPort } = config;
   const admin = await listening(['ADMIN_PORT', adminPort], ['ADMIN_HOST', adminHost], () =>
     startAdminServer(health, adminHost, adminPort, telemetry.metrics),

@@ -4,13 +4,13 @@ import type { OpenedLog } from '../log/open.ts';
 import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import { witnessMetrics } from '../observe/metrics/counts.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import { logKeyOnDemand } from '../transparency/log-key.ts';
 import { CHECKPOINT_FILE, keptIn } from '../transparency/signed-checkpoint.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
-import { cosigningGauges } from './gauges.ts';
 
 /** The log as a transparency log: its tree, and the checkpoints that are made of it. */
 export type Transparency = ReturnType<typeof openTransparency>;
@@ -57,4 +57,18 @@ export function openTransparency(
     /** Checkpoints for everybody: with witnesses, those that enough of them have cosigned. */
     checkpoints: cosigned ?? signed,
   };
+}
+
+/** Adds the metrics of cosigned checkpoints. They have no samples without witnesses. */
+function cosigningGauges(metrics: Metrics, cosigned: CosignedCheckpoints | undefined): void {
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_events',
+    'Size of the last checkpoint that enough witnesses cosigned.',
+    () => cosigned?.status.size,
+  );
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_age_seconds',
+    'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
+    () => cosigned && Math.max(0, Date.now() - cosigned.status.since) / 1_000,
+  );
 }

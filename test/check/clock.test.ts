@@ -20,6 +20,7 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/observe/health.ts': 'a state says since when',
   'src/observe/logger.ts': 'a line says when it was written',
   'src/start/gauges.ts': 'a metric says when it was, or since when',
+  'src/start/transparency.ts': 'a metric says when it was',
   'src/publisher/status.ts': 'the age of an event is told by its time',
   'src/time/host.ts': 'the machine itself: what asks it is in this list too',
   'src/transparency/cosigned-checkpoints.ts': 'a metric says when it was',
