@@ -107,12 +107,13 @@ interface Kept extends Pick<StoredEvent, 'position' | 'erasedBy'> {
 }
 
 /** Decodes an event that a store keeps. Throws BrokenChainError for one that no release wrote. */
-export function decodeStored({ position, bytes, hash, content, erasedBy, erases }: Kept): LoggedEvent {
+export function decodeStored(kept: Kept): LoggedEvent {
+  const { position, bytes, hash, content, erases } = kept;
   try {
     checkType(bytes instanceof Uint8Array && hash instanceof Uint8Array);
     checkType(content === undefined || content instanceof Uint8Array);
     checkType(!erases || (typeof erases.owner === 'string' && erases.key instanceof Uint8Array));
-    const event = decode({ bytes, hash, content, erasedBy, erases: erases as Erases | undefined });
+    const event = decode(kept as StoredEvent);
     if (event.position !== position)
       throw new RangeError(`its bytes are those of the event at position ${event.position}`);
     return event;

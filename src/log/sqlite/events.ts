@@ -169,12 +169,11 @@ export function headIn(query: StatementSync): Head {
 /** A table can lose its STRICT, and a damaged page holds any type. */
 function eventOf(row: readonly Value[]): LoggedEvent {
   const [position, bytes, hash, content, erasedBy, owner, key, isCleared, isPublished] = row;
-  const erases = { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n };
   return decodeStored({
     ...{ position: Number(position), bytes, hash },
     content: content ?? undefined,
     erasedBy: erasedBy === null ? undefined : integerOf(erasedBy),
-    erases: owner === null ? undefined : erases,
+    erases: owner === null ? undefined : { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n },
   });
 }
 
