@@ -24,7 +24,10 @@ export interface EndedRequest {
   readonly protocol: Protocol;
   /** The HTTP method; `_OTHER` for an unsupported one. */
   readonly method: string;
-  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; UNMATCHED if there is none. */
+  /**
+   * The template of its path, such as `/plants/{id}` or `/package.Service/Method`; UNMATCHED if there is none. That of
+   * a stream of changes ends in ` (watch)`, so that nobody takes how long it was read for the time of a list.
+   */
   readonly route: string;
   /** The HTTP status, 499 if the client left; for gRPC and Connect the name of the google.rpc.Code. */
   readonly status: string;

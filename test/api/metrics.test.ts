@@ -95,6 +95,25 @@ test('methods that nobody serves are one', async () => {
   expect(counted.map(({ labels, value: count }) => [labels.method, count])).toEqual([['_OTHER', 3]]);
 });
 
+test('a stream of changes is a route of its own, and so in no time of a list', async () => {
+  const headers = { authorization: `Bearer ${issuer.token()}`, accept: 'text/event-stream' };
+  await (await fetch(`${service.url}/plants?limit=1`, { headers })).text();
+  await (await fetch(`${service.url}/plants`, { headers })).body!.cancel();
+  const counted = async () =>
+    (await scrape())
+      .get('plantstore_request_duration_seconds')!
+      .samples.filter(({ name, labels }) => name.endsWith('_count') && labels.route === '/plants (watch)')
+      .map(({ labels, value: count }) => [labels.method, labels.status, count]);
+  await expect.poll(counted).toEqual([
+    ['GET', '400', 1],
+    ['GET', '499', 1],
+  ]);
+  const { expr } = groups.flatMap(({ rules }) => rules).find(({ alert }) => alert === 'PlantstoreSlow')!;
+  const routes = new RegExp(`^(${/route=~"([^"]+)"/.exec(expr)![1]})$`);
+  const asked = ['/plants', '/plants/{id}', '/plantstore.v1.PlantStoreService/ListPlants', '/plants (watch)'];
+  expect(asked.filter((route) => routes.test(route))).toEqual(asked.slice(0, 3));
+});
+
 test('commits, refusals, positions, tokens and keys are told', () => {
   expect(value('plantstore_log_head_position')).toEqual([3]);
   expect(samples('plantstore_commit_batch_events').find(({ name }) => name.endsWith('_sum'))?.value).toBe(3);

@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The google.rpc.Code of a Connect or gRPC-Web call. Null before there is a call, and for other requests. */
     rpcCode: number | null;
+    /** Whether its answer is a stream of changes, which lasts as long as it is read. */
+    isWatch: boolean;
     failure: PlantStoreError | null;
     span: RequestSpan | null;
   }
@@ -57,7 +59,7 @@ export class ObservedRequests extends LogController {
       observer.ended({
         protocol,
         method,
-        route,
+        route: request.isWatch ? `${route} (watch)` : route,
         status,
         seconds: (performance.now() - begun) / 1000,
         bytes: socket.bytesWritten - written,
@@ -83,7 +85,8 @@ export class ObservedRequests extends LogController {
 
 /** Runs handlers inside the span of their request, when tracing is on. */
 export function activateSpans(app: FastifyInstance, observer: RequestObserver | undefined): void {
-  app.decorateRequest('rpcCode', null).decorateRequest('span', null).decorateRequest('failure', null);
+  app.decorateRequest('rpcCode', null).decorateRequest('isWatch', false);
+  app.decorateRequest('span', null).decorateRequest('failure', null);
   if (observer?.tracing === undefined) return;
   app.addHook('preHandler', (request, _reply, next) => {
     if (request.span === null) next();

@@ -86,6 +86,7 @@ async function events(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  request.isWatch = true;
   refuseParts(request.query as Query);
   await streamEvents((reader) => watch(call, reader), request, reply);
   return reply;
