@@ -10,7 +10,7 @@ import { readModelCheck } from './checks/read-model.ts';
 import { Fold } from './fold/fold.ts';
 import { headMembers } from './formats/event-json.ts';
 import { checkpointOf } from './project.ts';
-import { ErasedMeanwhileError, type SteadyView, steadyView } from './steady.ts';
+import { ErasedMeanwhileError, steadyView } from './steady.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -60,20 +60,17 @@ const BEFORE_ALL = Number.NEGATIVE_INFINITY;
  * then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
-  for (let attempt = 1; ; attempt++)
-    for await (const step of verified(store, options)) {
-      if (!('answers' in step)) yield step;
-      else if (attempt === ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
+  for (let attempt = 1; ; attempt++) {
+    // Before the log's end is asked for: then it has whatever these compare with it.
+    const others = (await options.checks?.()) ?? [];
+    try {
+      for await (const step of verifiedWith(others, store, options)) {
+        if (!('answers' in step)) yield step;
+        else if (attempt === ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
+      }
+    } finally {
+      for (const check of others) await check.close?.();
     }
-}
-
-async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
-  // Before the log's end is asked for: then it has whatever these compare with it.
-  const others = (await options.checks?.()) ?? [];
-  try {
-    yield* verifiedWith(others, store, options);
-  } finally {
-    for (const check of others) await check.close?.();
   }
 }
 
@@ -100,9 +97,13 @@ async function* verifiedWith(
   /** Whether an erasure disturbed the fold: what it has is the fold of no state of the log. */
   let isDisturbed = false;
   const take = (events: readonly LoggedEvent[]) => {
-    const shown = isDisturbed ? undefined : shownBy(view, events);
-    isDisturbed = shown === undefined;
-    return shown ?? events;
+    try {
+      return isDisturbed || view === undefined ? events : view.take(events);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      isDisturbed = true;
+      return events;
+    }
   };
   using fold = new Fold({ asksDecisions: true, shown: take });
   const storage = storageCheck(store, fault);
@@ -156,16 +157,6 @@ async function* verifiedWith(
   }
   const ok = answers.every(({ failure }) => failure === undefined);
   yield { ok, head, checkpoint: compared, answers };
-}
-
-/** What a view shows of events, or without one the events. Undefined: an erasure disturbs it. */
-function shownBy(view: SteadyView | undefined, events: readonly LoggedEvent[]): readonly LoggedEvent[] | undefined {
-  try {
-    return view === undefined ? events : view.take(events);
-  } catch (error) {
-    if (error instanceof ErasedMeanwhileError) return undefined;
-    throw error;
-  }
 }
 
 /** The failure of a question that has no reliable answer. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { contentsCheck } from '../../src/audit/checks/contents.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
-import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { TILE_WIDTH } from '../../src/tlog/tile.ts';
 import { atOnce, Database as Memory } from '../simulation/store/database.ts';
@@ -10,7 +11,7 @@ import { MemoryStore } from '../simulation/store/memory-store.ts';
 import type { State } from '../simulation/store/state.ts';
 import { fillForTampering, verdictOf } from '../store/audit-tampering.ts';
 import { encoded } from '../support/encoded.ts';
-import { added, append, project } from '../support/events.ts';
+import { added, append, chain, project } from '../support/events.ts';
 import { type Database, SIGNED, TAMPERINGS, withoutContent } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 
@@ -98,4 +99,25 @@ test('a topic that gets events while it is opened is compared with a log that ha
   expect((await verdictOf(store, { checks })).verdict.ok).toBe(true);
   expect(positions).toEqual([1, 2]);
   expect(isClosed).toBe(true);
+});
+
+test.each([
+  ['is complete before it was read', 2, [], 2],
+  ['removes contents that were counted before it was read', 2, [2], undefined],
+  ['came after the pass had begun', 1, [], undefined],
+])('contents of an owner whose erasure %s', async (_, end, unfinished, place) => {
+  const [plant] = chain(EMPTY_HEAD, [added('gone', 1n)]);
+  const said = { type: 'OwnerErased', actor: 'operator', erased: 1 } as const;
+  const events = [plant!, seal(headAt(plant!), said, crypto.randomUUID(), Date.now())];
+  const check = contentsCheck(
+    {
+      unfinished: async () => unfinished.map((position) => ({ position, erases: { isCleared: false } })),
+      async *read() {
+        yield events;
+      },
+    } as unknown as Store,
+    end,
+  );
+  expect(await check.take(events)).toBeUndefined();
+  expect((await check.finish())?.position).toBe(place);
 });

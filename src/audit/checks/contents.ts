@@ -39,11 +39,7 @@ export class Erasures {
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
     for (const [erasure, { first }] of this.#missing)
-      if (!this.#erased.has(erasure))
-        failures.push({
-          position: first,
-          message: refersToNoErasure(erasure),
-        });
+      if (!this.#erased.has(erasure)) failures.push({ position: first, message: refersToNoErasure(erasure) });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
       if (count > erased || (count < erased && !this.#underWay.has(position) && !isUnderWay(position)))
@@ -80,11 +76,6 @@ async function countedAgain(store: Store, end: number): Promise<Failure | undefi
   const uncleared = (await store.unfinished()).filter(({ erases }) => !erases.isCleared);
   const unfinished = new Set(uncleared.map(({ position }) => position));
   const erasures = new Erasures();
-  const underWay = new Set<number>();
-  for await (const events of store.read(0)) {
-    erasures.take(events);
-    for (const { position, type } of events)
-      if (type === 'OwnerErased' && (unfinished.has(position) || position > end)) underWay.add(position);
-  }
-  return erasures.failure((erasure) => underWay.has(erasure));
+  for await (const events of store.read(0)) erasures.take(events);
+  return erasures.failure((erasure) => erasure > end || unfinished.has(erasure));
 }
