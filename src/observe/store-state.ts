@@ -42,8 +42,13 @@ export class StoreState {
     );
     gauge(
       'plantstore_read_model_broken',
-      'Whether the read model cannot be used until it is repaired, or a verification found it wrong: 1 or 0.',
-      () => (this.readModelFault !== undefined || this.doubts.includes('read_model')) && !this.#isReplaced,
+      'Whether the read model cannot be used until it is repaired: 1 or 0.',
+      () => this.readModelFault !== undefined && !this.#isReplaced,
+    );
+    gauge(
+      'plantstore_verification_failed',
+      'Whether the last verification through this instance answered a question with no: 1 or 0. For a broken log, see plantstore_log_broken.',
+      () => this.doubts.length > 0 && !this.#isReplaced,
     );
     gauge(
       'plantstore_signing_stopped',

@@ -36,13 +36,18 @@ export function openTransparency(
   const key = logKeyOnDemand(config, store);
   const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => logger.warn(why));
   const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: reporting('signingFault', 'signed') });
+  const witnesses = config.witnesses?.witnesses.map((witness) => new WitnessClient(witness, tree)) ?? [];
   const cosigned =
     config.witnesses &&
     new CosignedCheckpoints({
       checkpoints: signed,
-      witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
+      witnesses,
       quorum: config.witnesses.quorum,
-      onOutcome: witnessMetrics(telemetry.metrics, logger),
+      onOutcome: witnessMetrics(
+        telemetry.metrics,
+        logger,
+        witnesses.map(({ name }) => name),
+      ),
       head,
       onFault: reporting('witnessFault', 'cosigned'),
     });

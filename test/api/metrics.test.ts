@@ -141,6 +141,11 @@ test('remembered lists, admission and publication are told', () => {
   expect(value('plantstore_publisher_lag_seconds')).toEqual([]);
 });
 
+test('what a witness says about the log is counted from 0, so that the first time is an increase', () => {
+  for (const outcome of ['ahead', 'forked'])
+    expect(value('plantstore_witness_requests_total', { witness: 'away.example', outcome })).toEqual([0]);
+});
+
 test('all who read how long the event loop worked get the same of it', async () => {
   const metrics = new Metrics();
   const readers = [

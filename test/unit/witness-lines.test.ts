@@ -6,7 +6,7 @@ import { Metrics } from '../../src/observe/metrics/metrics.ts';
 test('a witness that fails anew after it had recovered is told of anew, also with the same outcome; while it fails, once', () => {
   const lines: string[] = [];
   const logger = pino({}, { write: (line) => lines.push(line) });
-  const told = witnessMetrics(new Metrics(), logger);
+  const told = witnessMetrics(new Metrics(), logger, ['one.example', 'two.example']);
   const error = new Error('the witness one.example answered 500');
   const fail = (witness = 'one.example') => told(witness, 'failed', error);
   const cosign = () => told('one.example', 'cosigned', undefined);

@@ -130,16 +130,18 @@ type Outcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 /** The outcomes that say something about the log, and not only about the witness. */
 const GRAVE: readonly Outcome[] = ['ahead', 'forked'];
 
-/** Adds the metric of requests to witnesses. Returns what counts one, and logs each change of its outcome. */
+/** Adds the metric of requests to these witnesses. Returns what counts one, and logs each change of its outcome. */
 export function witnessMetrics(
   metrics: Metrics,
   logger: Logger,
+  witnesses: readonly string[],
 ): (witness: string, outcome: Outcome, error: unknown) => void {
   const requests = metrics.counter({
     name: 'plantstore_witness_requests_total',
     help: 'Requests to witnesses for a cosignature, by outcome. ahead: the witness has cosigned a larger checkpoint than the log has. forked: the log does not extend the checkpoint that the witness has cosigned.',
     labelNames: ['witness', 'outcome'],
   });
+  for (const witness of witnesses) for (const outcome of GRAVE) requests.inc({ witness, outcome }, 0);
   const failing = new Map<string, Outcome>();
   return (witness, outcome, err) => {
     requests.inc({ witness, outcome });

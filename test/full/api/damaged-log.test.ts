@@ -182,7 +182,10 @@ describe('a log that was damaged', () => {
     await expectLogged(service, 'the stored log is not what was written');
   });
 
-  test('a row that a verification finds wrong makes the instance degraded until one finds it right', async () => {
+  test.each([
+    ['read_model', `UPDATE plants SET name = 'EVIL' WHERE id = 2`, ''],
+    ['storage', 'CREATE TABLE foreign_one (x)', 'DROP TABLE foreign_one'],
+  ])('a no of a verification to %s makes the instance degraded until one says yes', async (question, damage, mend) => {
     await write(3);
     await using service = await startLocalService({ DATA_DIR: directory });
     const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
@@ -190,21 +193,24 @@ describe('a log that was damaged', () => {
     const verify = async () => {
       for await (const _ of audit.verifyLog({}, { headers }));
     };
-    const state = () => storeState(service, { broken: 'read_model_broken' });
+    const state = () => storeState(service, { failed: 'verification_failed' });
     const store = { name: 'store', ready: true };
-    const well = { status: 200, store, broken: '0' };
+    const well = { status: 200, store, failed: '0' };
     const rebuild = await command(['audit', 'rebuild'], { DATA_DIR: directory });
     expect(rebuild.code).toBe(0);
     await verify();
     expect(await state()).toEqual(well);
-    const database = new DatabaseSync(join(directory, DATABASE_FILE));
-    database.exec(`UPDATE plants SET name = 'EVIL' WHERE id = 2`);
-    database.close();
+    const execute = (sql: string) => {
+      using database = new DatabaseSync(join(directory, DATABASE_FILE));
+      database.exec(sql);
+    };
+    execute(damage);
     for (const _ of ['once', 'again']) await verify();
-    const detail = 'a verification said no (read_model): run plantstore audit verify';
-    expect(await state()).toEqual({ status: 200, store: { ...store, degraded: true, detail }, broken: '1' });
+    const detail = `a verification said no (${question}): run plantstore audit verify`;
+    expect(await state()).toEqual({ status: 200, store: { ...store, degraded: true, detail }, failed: '1' });
     const said = () => service.logs.filter(({ msg }) => String(msg).startsWith('a verification'));
-    expect(said()).toEqual([expect.objectContaining({ level: 'error', questions: ['read_model'] })]);
+    expect(said()).toEqual([expect.objectContaining({ level: 'error', questions: [question] })]);
+    execute(mend);
     expect((await command(['audit', 'rebuild'], { DATA_DIR: directory })).code).toBe(0);
     await verify();
     expect(await state()).toEqual(well);
