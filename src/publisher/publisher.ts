@@ -94,22 +94,24 @@ export class Publisher {
       let head = await this.#headOf(session.start);
       let unfinished = await this.#unpublished(head.position);
       const notice = this.#noticeOf(session);
+      /** Why an erasure stays open although the topic has it. Publication does not depend on it. */
+      let untold: string | undefined;
       const reached = () => {
         this.#status.reached(head.position);
         onSuccess();
-        this.#status.enter('publishing', notice);
+        const details = [notice, untold].filter((each) => each !== undefined);
+        this.#status.enter('publishing', details.join('; ') || undefined);
       };
-      if ((await this.#store.head()).position === head.position) reached();
-      else this.#status.reached(head.position);
+      this.#status.reached(head.position);
       for (let last = monotonic(), tellAt = last; !held.aborted; ) {
         const begun = monotonic();
         if (begun >= tellAt) {
-          // The store may be away, or its user may not change events.
-          await this.#tellErasures(head.position).catch(() => {});
+          untold = await this.#tellErasures(head.position);
           tellAt = begun + MEASURE;
         }
         const events = await nextEvents(this.#store, head.position);
         if (events.length === 0 && begun < last + IDLE) {
+          reached();
           await pause(POLL, held);
           continue;
         }
@@ -140,10 +142,18 @@ export class Publisher {
     return unpublished;
   }
 
-  /** Marks the erasures that are on the topic as published, including those left unmarked by a fault. */
-  async #tellErasures(published: number): Promise<void> {
-    for (const { position, erases } of await this.#store.unfinished())
-      if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position, true);
+  /**
+   * Marks the erasures that are on the topic as published, including those left unmarked by a fault. Returns why it
+   * cannot: the store may be away, or its user may not change events.
+   */
+  async #tellErasures(published: number): Promise<string | undefined> {
+    try {
+      for (const { position, erases } of await this.#store.unfinished())
+        if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position, true);
+      return undefined;
+    } catch (error) {
+      return `an erasure stays open, because the store cannot note that the topic has it: ${reasonOf(error)}`;
+    }
   }
 
   /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */

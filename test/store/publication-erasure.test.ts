@@ -8,6 +8,7 @@ import { eventAt } from '../../src/log/whole-range.ts';
 import { eventMessage } from '../../src/publisher/message.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import type { Published, Topic } from '../../src/publisher/topic.ts';
+import { publicationReadiness } from '../../src/start/publication.ts';
 import { added, append } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { dataDirectory } from '../support/publication.ts';
@@ -82,6 +83,35 @@ test('an erasure that a former publisher notes late, for a topic that is gone, i
   });
   const publisher = new Publisher({ store: late, topic, onChange: () => {} });
   await expect.poll(() => topic.keys).toEqual([undefined, 'bob/1', 'alice', 'alice/2']);
+  await publisher.close();
+  await store.close();
+});
+
+test('a publisher that may not note that the topic has an erasure says why the erasure stays open, and goes on', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  await store.erasurePublished(3, false);
+  const topic = topicAt({ position: 0, hash: '' }, async () => {});
+  let mayUpdate = false;
+  const refusing = override(store, {
+    erasurePublished: async (position, isPublished) => {
+      if (!mayUpdate) throw new Error('the user may not run update on events');
+      await store.erasurePublished(position, isPublished);
+    },
+  });
+  const publisher = new Publisher({ store: refusing, topic, onChange: () => {} });
+  const readiness = () => publicationReadiness(publisher.stats());
+  await expect.poll(readiness).toEqual({
+    ready: true,
+    degraded: false,
+    detail:
+      'events are published; an erasure stays open, because the store cannot note that the topic has it: the user may not run update on events',
+  });
+  await append(store, added('bob', 2n));
+  await expect.poll(() => topic.keys).toEqual([undefined, 'bob/1', 'alice', 'alice/2', 'bob/2']);
+  mayUpdate = true;
+  await expect.poll(() => readiness().detail, { timeout: 5_000 }).toBe('events are published');
+  expect((await store.unfinished())[0]?.erases.isPublished).toBe(true);
   await publisher.close();
   await store.close();
 });

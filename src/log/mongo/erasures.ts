@@ -3,7 +3,7 @@ import { MayNotEraseError, type Store, type Unfinished } from '../store.ts';
 import type { Collections } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
-import { CODE, hasCode } from './connection/errors.ts';
+import { CODE, explain, hasCode } from './connection/errors.ts';
 import { toLoggedEvent, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one update, so that no update takes long: some 40 ms if all are of the owner. */
@@ -21,7 +21,11 @@ export function mongoErasures({ events }: Collections, clock: CausalClock) {
    */
   async function update(positions: readonly number[], changes: Document, such: Document = {}): Promise<void> {
     const _id = { $in: positions.map((position) => Long.fromNumber(position)) };
-    await clock.run((session) => events.updateMany({ _id, ...UNFINISHED, ...such }, changes, { session }));
+    try {
+      await clock.run((session) => events.updateMany({ _id, ...UNFINISHED, ...such }, changes, { session }));
+    } catch (error) {
+      throw explain(error);
+    }
   }
 
   return {
