@@ -9,6 +9,7 @@ import { refusalFor } from '../../src/auth/refusal.ts';
 import type { Call } from '../../src/call.ts';
 import type { WatchedLog, WatchReader } from '../../src/plants/watch/watch.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
+import { stopping } from '../../src/transport/failure.ts';
 import { arrayStream } from '../../src/transport/rest/encode.ts';
 import { client, expectError } from '../support/http.ts';
 import { HttpApp } from '../support/http-app.ts';
@@ -155,15 +156,45 @@ test('a list is read no faster than its reader takes it, and others are answered
   await endless.returned.promise;
 });
 
-test('an event stream whose token is refused while its state waits for the keys ends once', async () => {
-  const log = {
+/** A log with one plant. */
+const watchedLog = (read: object = {}) =>
+  ({
+    head: async () => {},
     list: async () => ({ plants: [{ id: 1n, name: 'Fern' }], position: 1 }),
+    recent: () => [],
     status: { head: 1 },
     lookAtRows: () => undefined,
     onExtended: () => () => {},
     onRowsOutdated: () => () => {},
     changed: new AbortController().signal,
-  } as unknown as WatchedLog;
+    ...read,
+  }) as unknown as WatchedLog;
+
+test.each<[string, 'list' | 'head', Record<string, string>]>([
+  ['its state', 'list', {}],
+  ['what was missed', 'head', { 'last-event-id': '1' }],
+])(
+  'a watch that ends before %s is read is refused, and no stream begins that nobody ends',
+  async (_, method, headers) => {
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<object>()];
+    const read = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    const watches = new Watches(watchedLog({ [method]: read }), { maxWatches: 1, maxOwnerWatches: 1 });
+    const open = (_call: Call, reader: WatchReader) => watches.open(ALICE, reader);
+    await using app = await HttpApp.rest({ listPlants: async () => ({}) }, { listPlants: open });
+    const reply = fetch(`${app.url}/plants`, { headers: { accept: 'text/event-stream', ...headers } });
+    await asked.promise;
+    watches.close(stopping());
+    answer.resolve({ plants: [], position: 1 });
+    expect((await reply).status).toBe(503);
+    expect(await (await reply).json()).toMatchObject({ error: 14 });
+  },
+);
+
+test('an event stream whose token is refused while its state waits for the keys ends once', async () => {
+  const log = watchedLog();
   const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
   let refused: Promise<void> | undefined;
   // All who ask meanwhile share the answer: the beginning, and the look at all watches.

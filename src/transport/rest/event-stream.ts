@@ -67,6 +67,7 @@ export async function streamEvents(
     return;
   }
   const steps = await watch.begin(resumePosition(request.headers['last-event-id']));
+  if (stream.refusal !== undefined) throw stream.refusal;
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
@@ -80,6 +81,8 @@ const HEADERS = {
 };
 
 class EventStream implements WatchReader {
+  /** Why the watch is over although nothing has been sent. */
+  refusal: PlantStoreError | undefined;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   /** Set once the whole beginning is sent. */
@@ -144,7 +147,10 @@ class EventStream implements WatchReader {
   /** Says why, but for 503, where clients reconnect by themselves, and to a client that does not read. */
   ended(why: PlantStoreError): void {
     const response = this.#response;
-    if (!response.headersSent) return;
+    if (!response.headersSent) {
+      this.refusal = why;
+      return;
+    }
     this.#request.failure = why;
     // A reset, since a reader in Node that has paused its parser takes an end for an assertion (nodejs/undici#5360).
     if (why.reason === 'WATCH_TOO_SLOW') response.socket?.resetAndDestroy();
