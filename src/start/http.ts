@@ -29,11 +29,11 @@ export function registerPlants(
 }
 
 /** Listens, and resolves with the URL. */
-export async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+export async function listen(app: FastifyInstance, { host, port }: Pick<Config, 'host' | 'port'>): Promise<string> {
   await app.ready();
   const address = await listenWide(app.server, host, port);
   // All addresses of the machine: a browser needs one of them.
-  return `http://${address.replace(/^0\.0\.0\.0:/, '127.0.0.1:')}`;
+  return `http://${address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')}`;
 }
 
 /** Accepts nothing more, and resolves once the requests in flight have ended or their connections are closed. */

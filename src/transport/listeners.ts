@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type ServerOpts } from 'node:net';
+import { type AddressInfo, createServer, Server, type ServerOpts } from 'node:net';
 import type { Logger } from '../observe/logger.ts';
 import { sampler } from '../observe/sparing.ts';
 
@@ -35,10 +35,13 @@ export async function listenWide(server: Server, host: string, port: number): Pr
   return `${host.includes(':') ? `[${host}]` : host}:${taken}`;
 }
 
-/** Accepts no connection more, and resolves once all are closed. */
+/**
+ * Accepts no connection more, and resolves once all are closed. Closes none itself: `close` of an HTTP server would cut
+ * off the answers that their clients have not read yet.
+ */
 export async function closeWide(server: Server): Promise<void> {
   const all = [server, ...(others.get(server) ?? [])];
-  await Promise.all(all.map((each) => new Promise((resolve) => each.close(resolve))));
+  await Promise.all(all.map((each) => new Promise((resolve) => Server.prototype.close.call(each, resolve))));
 }
 
 /** Makes the function to call for each connection that ends because there are too many: the log says how many. */

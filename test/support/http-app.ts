@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
+import { drain, listen } from '../../src/start/http.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
@@ -57,7 +58,7 @@ export class HttpApp implements AsyncDisposable {
     const admission = new Admission(limits, () => {});
     const app = createHttpServer(logger, limits, { admission });
     register(app);
-    return new HttpApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs, admission);
+    return new HttpApp(app, await listen(app, { host: '127.0.0.1', port: 0 }), logs, admission);
   }
 
   /** Resolves when a line of a level has been logged. */
@@ -71,12 +72,12 @@ export class HttpApp implements AsyncDisposable {
 
   /** Closes it as the service does: calls in flight may complete. */
   close(): Promise<void> {
-    return this.#app.close();
+    return drain(this.#app);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#app.server.closeAllConnections();
-    await this.#app.close();
+    await drain(this.#app);
   }
 }
 
