@@ -62,11 +62,12 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
   const full = compileEncoder(row);
   const encoderOf = (result: Fields) => (result.isFull === true ? full : basic);
   const nextLink = compileNextLink(rule);
-  // A result that is sent more than once is the same object. Its Link and bytes are made once.
+  // A result that is sent more than once is the same object. Its bytes are made once for all who ask with one Link.
   const known = new WeakMap<Fields, Representation>();
-  const represent = (result: Fields, request: Fields): Representation => {
+  const represent = (result: Fields, link: string | undefined): Representation => {
+    const last = known.get(result);
+    if (last !== undefined && last.link === link) return last;
     const text = encodeArray(result[localName] as readonly Fields[], encoderOf(result));
-    const link = nextLink(result, request);
     const length = Buffer.byteLength(text);
     const body = length <= ONE_WRITE ? text : bytesOf(text, length);
     const representation = { body, length, link, tag: entityTag(text, link) };
@@ -79,8 +80,8 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
     // The same URL is an event stream too.
     varyBy(reply, 'accept');
     const rows = result[localName] as readonly Fields[] | Rows;
-    const short = Array.isArray(rows) ? (known.get(result) ?? represent(result, request)) : undefined;
-    const link = short === undefined ? nextLink(result, request) : short.link;
+    const link = nextLink(result, request);
+    const short = Array.isArray(rows) ? represent(result, link) : undefined;
     if (link !== undefined) reply.header('link', link);
     if (short !== undefined) reply.header('etag', short.tag);
     const unmodified = isUnmodified(headers['if-none-match'], short?.tag);
