@@ -1,4 +1,4 @@
-import type { Metadata } from '@grpc/grpc-js';
+import type { IncomingHttpHeaders } from 'node:http2';
 import type { Config } from '../config.ts';
 import type { ForwardingOptions } from '../log/forward/forwarding.ts';
 import type { Receiver } from '../log/forward/receiver.ts';
@@ -8,7 +8,7 @@ import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { addressOf, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
-import { addForwarding, secretOf } from '../transport/forward/service.ts';
+import { addForwarding, SECRET } from '../transport/forward/service.ts';
 import { type FollowedCertificates, type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
 import type { Registry } from '../transport/grpc/server.ts';
 
@@ -35,7 +35,7 @@ export function instancesOf(
     /** Adds the service that takes the commands of the others. It takes none before `join`. */
     addTo: (server: Registry) => addForwarding(server, () => receiver),
     /** Whether a call's metadata show the secret of the lease that this instance holds. */
-    isInstance: (metadata: Metadata) => receiver?.admits(secretOf(metadata)) === true,
+    isInstance: (headers: IncomingHttpHeaders) => receiver?.admits(String(headers[SECRET] ?? '')) === true,
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
       receiver = log.join({

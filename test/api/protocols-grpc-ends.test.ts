@@ -18,6 +18,7 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
+import { MAX_MESSAGE } from '../../src/transport/message-limits.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { ALICE } from '../support/principal.ts';
 import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';
@@ -113,6 +114,16 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
       rawStream(session, CALL).write(frame(Buffer.alloc(1), { length: 9 }));
     },
     { status: 'DEADLINE_EXCEEDED', bytes: 0 },
+  ],
+  [
+    'has a message that is too long',
+    {},
+    async ({ address }) => {
+      const session = rawSession(address);
+      await rawCall(session, CALL, frame(Buffer.alloc(MAX_MESSAGE + 1)));
+      session.destroy();
+    },
+    { status: 'RESOURCE_EXHAUSTED', bytes: 0 },
   ],
   [
     'is no protobuf',

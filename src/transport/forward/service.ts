@@ -44,7 +44,7 @@ export function addForwarding(
 }
 
 /** The secret in a call's metadata, which other instances show. */
-export const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
+const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
 
 function serve(call: Call, receiver: Pick<Receiver, 'begin'>): void {
   const reception = receiver.begin(

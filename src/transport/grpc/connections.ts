@@ -13,6 +13,8 @@ const FIELD = 32;
 const FIELD_HELD = 256;
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
+/** The instances' calls to each other have their own bounds, and are no requests of clients. */
+const INTERNAL = '/plantstore.internal.';
 /** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
 const REFLECTION = '/grpc.reflection.';
 const MOST_ANSWERS = 64 * 1024;
@@ -54,15 +56,25 @@ export class GrpcConnections {
   readonly #open = new Set<GrpcConnection>();
   readonly #pace = new ReadPace();
   readonly #methods: ReadonlySet<string>;
+  readonly #isInstance: (headers: IncomingHttpHeaders) => boolean;
+  readonly #internal = new WeakSet<ServerHttp2Stream>();
   readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
   readonly #timer = setInterval(() => this.#look(), LOOK).unref();
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
-  /** `methods`: the paths of all methods that are served. There must be one before the first connection. */
-  constructor(admission: Admission, methods: ReadonlySet<string>) {
+  /**
+   * `methods`: the paths of all methods that are served. There must be one before the first connection. `isInstance`:
+   * whether the metadata of an internal call show that another instance makes it.
+   */
+  constructor(
+    admission: Admission,
+    methods: ReadonlySet<string>,
+    isInstance: (headers: IncomingHttpHeaders) => boolean = () => false,
+  ) {
     this.#admission = admission;
     this.#methods = methods;
+    this.#isInstance = isInstance;
     subscribe('http2.server.stream.created', this.#begun);
     subscribe('http2.server.stream.close', this.#closed);
   }
@@ -83,6 +95,11 @@ export class GrpcConnections {
     return this.#refusals.get(stream);
   }
 
+  /** Whether another instance makes the call of a stream. */
+  isInternal(stream: ServerHttp2Stream): boolean {
+    return this.#internal.has(stream);
+  }
+
   /** Looks no more. */
   close(): void {
     clearInterval(this.#timer);
@@ -96,10 +113,17 @@ export class GrpcConnections {
     const connection = this.#ownOf(stream);
     if (session === undefined || connection === undefined) return;
     const { size, held } = measure(headers);
-    const answers = headers[':path']?.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
+    const path = headers[':path'] ?? '';
+    const answers = path.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
     connection.opened(session, stream, held + answers);
     stream.on('close', release);
-    const refusal = this.#refusal(headers, size);
+    const isInternal = path.startsWith(INTERNAL) && this.#methods.has(path);
+    if (isInternal && this.#isInstance(headers)) {
+      connection.trusted();
+      this.#internal.add(stream);
+      return;
+    }
+    const refusal = isInternal ? NO_INSTANCE : this.#refusal(headers, size);
     if (refusal !== undefined) {
       this.#refusals.set(stream, refusal);
       // The library itself would answer a method that it does not know, at once: so a call of one takes another's way.
@@ -145,6 +169,10 @@ export interface Refusal {
   readonly isUnmatched?: true;
 }
 
+const NO_INSTANCE: Refusal = {
+  code: Status.PERMISSION_DENIED,
+  details: 'this service is internal to the instances of this log',
+};
 const TOO_LARGE: Refusal = {
   code: Status.RESOURCE_EXHAUSTED,
   details: 'the metadata of a call may have at most 16 KiB',

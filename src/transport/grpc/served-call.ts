@@ -39,8 +39,6 @@ export type Answer = (request: object, call: ServedCall) => Promise<void>;
 /** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
   readonly servingOf: (path: string) => Serving;
-  /** Whether the metadata of an internal call show that another instance makes it. */
-  readonly isInstance: ((metadata: Metadata) => boolean) | undefined;
   readonly admission: Admission;
   readonly connections: GrpcConnections;
   /** Gets each call once, when it is over. */
@@ -56,32 +54,19 @@ export interface ServingOptions {
 /** Milliseconds for a client to read the rest of an answer, and its status, once its deadline has passed. */
 const FAREWELL = 1_000;
 
-/** The instances' calls to each other. They have their own bounds and authentication and are not client requests. */
-const INTERNAL = '/plantstore.internal.';
-
 const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one request message', metadata: null };
 
 // Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
-/** The interceptor that makes every call of a client a ServedCall. */
+/** The interceptor that makes every call but those of other instances a ServedCall. */
 export const serveCalls =
   (options: ServingOptions): ServerInterceptor =>
   (method, call) =>
-    method.path.startsWith(INTERNAL) ? internalCall(call, options) : new ServedCall(call, method, options);
-
-/** A call of an instance. Its connection counts for the instances once it has shown that it is one. */
-const internalCall = (call: BaseCall, { isInstance }: ServingOptions): ServerInterceptingCall =>
-  new ServerInterceptingCall(call, {
-    start: (next) =>
-      next({
-        onReceiveMetadata: (metadata, goOn) => {
-          if (isInstance?.(metadata)) connectionOf(streamOf(call))?.trusted();
-          goOn(metadata);
-        },
-      }),
-  });
+    options.connections.isInternal(streamOf(call))
+      ? new ServerInterceptingCall(call)
+      : new ServedCall(call, method, options);
 
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
 type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
@@ -356,11 +341,11 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     endStream(this.#next);
   }
 
-  /** A call without a code was given up, or refused by grpc-js: it counts as CANCELLED or DEADLINE_EXCEEDED. */
+  /** A call without a code was ended by grpc-js, or given up: then it counts as CANCELLED or DEADLINE_EXCEEDED. */
   #report(): void {
     const { observer } = this.#options;
     if (observer === undefined) return;
-    const code = this.#code ?? (isPastDeadline(this.#next) ? Status.DEADLINE_EXCEEDED : Status.CANCELLED);
+    const code = this.#code ?? codeSent(this.#next) ?? codeGivenUp(this.#next);
     const status = codeName(code);
     this.#span?.end({ protocol: 'grpc', status });
     observer.ended({
@@ -394,14 +379,17 @@ export const streamOf = (call: BaseCall): ServerHttp2Stream =>
   (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
 
 /**
- * Whether the deadline of a call is over: by the clock, or because grpc-js has ended the call for it. The timer of
- * grpc-js is ahead of the clock by as long as the event loop had taken when it got the call.
+ * The code with which grpc-js itself has ended a call: for a message that is too long, or for its deadline, for which it
+ * has a timer that is ahead of the clock by as long as the event loop had taken when it got the call.
  */
-function isPastDeadline(call: BaseCall): boolean {
+function codeSent(call: BaseCall): number | undefined {
   const { sentHeaders, sentTrailers } = streamOf(call);
-  const sent = Number(sentTrailers?.['grpc-status'] ?? sentHeaders?.['grpc-status']);
-  return sent === Status.DEADLINE_EXCEEDED || Number(call.getDeadline()) <= Date.now();
+  const sent = sentTrailers?.['grpc-status'] ?? sentHeaders?.['grpc-status'];
+  return sent === undefined ? undefined : Number(sent);
 }
+
+const codeGivenUp = (call: BaseCall): Status =>
+  Number(call.getDeadline()) <= Date.now() ? Status.DEADLINE_EXCEEDED : Status.CANCELLED;
 
 /** Tells a client that has its status to stop sending (RST_STREAM with NO_ERROR: RFC 9113, section 8.1). */
 export function endStream(call: BaseCall): void {

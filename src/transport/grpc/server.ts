@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http2';
 import type { Server as Listener } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type DescService, toBinary } from '@bufbuild/protobuf';
@@ -43,7 +44,7 @@ export interface GrpcServerOptions extends ListenerTls {
   /** Adds a service for other instances, which authenticates its calls. No admission, no reflection of it. */
   readonly addInternal?: (registry: Registry) => void;
   /** Whether the metadata of a call to that service show that another instance makes it. */
-  readonly isInstance?: (metadata: Metadata) => boolean;
+  readonly isInstance?: (headers: IncomingHttpHeaders) => boolean;
 }
 
 /** Where services are added. */
@@ -67,7 +68,7 @@ export function createGrpcServer(options: GrpcServerOptions) {
   const { services, authenticate, isInstance, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
   const methods = new Set<string>();
-  const connections = new GrpcConnections(admission, methods);
+  const connections = new GrpcConnections(admission, methods, isInstance);
   // Made once, so that a refusal is cheap.
   const overloaded = statusOf(rpcErrorOf(OVERLOADED, logger));
   const fail = (thrown: unknown, requestId?: string) =>
@@ -76,7 +77,7 @@ export function createGrpcServer(options: GrpcServerOptions) {
   const servingOf = (path: string) => served.get(path) ?? (path.startsWith(HEALTH_PATH) ? HEALTH : REFLECTION);
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [serveCalls({ servingOf, isInstance, admission, connections, observer, statusOf: fail, ...limits })],
+    interceptors: [serveCalls({ servingOf, admission, connections, observer, statusOf: fail, ...limits })],
   });
   const registry: Registry = {
     addService: (definition, implementation) => {

@@ -71,6 +71,13 @@ describe.runIf(HAS_MONGODB)('the hop between instances', () => {
     for (const address of addresses())
       for (const metadata of wrong) expect(await stranger(address, metadata)).toBe(status.PERMISSION_DENIED);
     expect(await stranger(addresses()[1 - writer]!, showing(secret))).toBe(status.PERMISSION_DENIED);
+    // They take the way of every other call: its turn, and its place in metrics and log.
+    const route = '/plantstore.internal.v1.ForwardingService/Forward';
+    for (const service of instances.services) {
+      const { samples } = (await service.metrics()).get('plantstore_request_duration_seconds')!;
+      const counts = samples.filter(({ labels, name }) => labels.route === route && name.endsWith('_count'));
+      expect(counts.map(({ labels }) => labels.status)).toEqual(['PERMISSION_DENIED']);
+    }
 
     await instances.services[writer]!.stop();
     await instances.restart(writer);
