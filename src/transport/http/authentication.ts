@@ -55,7 +55,8 @@ const FILE = 2 * 64 * 1024;
 
 /** Gives the permit back once there is an answer: whoever reads theirs slowly must hold up nobody. */
 const sendWithoutPermit: onSendHookHandler = ({ raw }, _reply, answer, next) => {
-  connectionOf(raw.socket).sends(typeof answer === 'string' || Buffer.isBuffer(answer) ? answer.length : FILE);
+  const isFile = typeof answer === 'object' && answer !== null && !Buffer.isBuffer(answer);
+  connectionOf(raw.socket).sends(isFile ? FILE : ((answer as string | Buffer | null | undefined)?.length ?? 0));
   next();
 };
 
