@@ -20,7 +20,7 @@ import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
 import { openAuthentication, welcome } from './start/authentication.ts';
-import { serviceGauges } from './start/gauges.ts';
+import { certificateGauge, serviceGauges } from './start/gauges.ts';
 import { drain, listen, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, instanceReport, startObserving } from './start/observation.ts';
@@ -61,6 +61,7 @@ export async function start(
   const owners = new OwnerHashes();
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);
   const { metrics } = telemetry;
+  certificateGauge(metrics, tls);
   const { store, log } = await openStore(config, logger, telemetry, opened);
   if (config.logOwner) await followOwnerKey(owners, { store, log }, telemetry.storeFault);
   const publication = opened.use(startPublication(config, logger));

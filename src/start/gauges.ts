@@ -4,6 +4,7 @@ import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Watches } from '../plants/watch/watches.ts';
 import type { PublisherThread } from '../publisher/thread.ts';
 import type { Admission } from '../transport/admission/admission.ts';
+import type { FollowedCertificates } from '../transport/grpc/certificates.ts';
 
 /** Adds the metrics of the log's state and of remembered lists. */
 export function logGauges(metrics: Metrics, log: EventLog): void {
@@ -92,5 +93,14 @@ export function serviceGauges(
     'plantstore_publisher_degraded',
     'Whether this instance should publish but cannot: 1 or 0.',
     () => publication && Number(publication.stats().state === 'degraded'),
+  );
+}
+
+/** Adds the metric of the certificate that the gRPC port has in use. It has no sample without one of files. */
+export function certificateGauge(metrics: Metrics, certificates: FollowedCertificates | undefined): void {
+  metrics.gauge(
+    'plantstore_grpc_certificate_expiry_timestamp_seconds',
+    'Unix time at which the certificate of the gRPC port (GRPC_TLS_CERT) that is in use expires.',
+    () => certificates && certificates.current.leaf.validToDate.getTime() / 1000,
   );
 }

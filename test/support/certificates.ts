@@ -19,9 +19,9 @@ export class CertificateAuthority implements Certificate {
   }
 
   /** A certificate of this authority for `localhost`, for these purposes only if there are some. */
-  issue(name: string, purposes?: string): Certificate {
+  issue(name: string, purposes?: string, days = 2): Certificate {
     return this.#make(name, [
-      ...['-CA', this.certificate, '-CAkey', this.key],
+      ...['-CA', this.certificate, '-CAkey', this.key, '-days', String(days)],
       ...['-addext', 'subjectAltName=DNS:localhost', '-addext', 'basicConstraints=critical,CA:FALSE'],
       ...(purposes === undefined ? [] : ['-addext', `extendedKeyUsage=${purposes}`]),
     ]);

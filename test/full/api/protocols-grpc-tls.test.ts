@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
@@ -6,6 +7,7 @@ import type { TlsFiles } from '../../../src/transport/grpc/certificates.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { startLocalService } from '../../support/local-service.ts';
+import type { RunningService } from '../../support/running-service.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const directory = temporaryDirectory(afterAll);
@@ -41,6 +43,12 @@ async function codeOf(service: { grpcUrl: string }, token: string, tls: ChannelC
   return code;
 }
 
+/** When the certificate that a service has in use expires, as its metrics say, and that of a file: Unix time. */
+const expiryOf = async (service: RunningService) =>
+  (await service.metrics()).get('plantstore_grpc_certificate_expiry_timestamp_seconds')?.samples[0]?.value;
+const endOf = ({ certificate }: Certificate) =>
+  new X509Certificate(readFileSync(certificate)).validToDate.getTime() / 1000;
+
 test('with a certificate the port speaks TLS, and only TLS', async () => {
   await using service = await startLocalService(variables(server));
   const token = await service.token('alice');
@@ -72,10 +80,13 @@ test('new files are used without a restart, broken ones are not, and open connec
   const open = grpcClient(service.grpcUrl.replace('127.0.0.1', 'localhost'), { tls: trusting(ca) });
   const list = () => unary(open, 'listPlants', {}, bearer(token));
   await list();
+  expect(await expiryOf(service)).toBe(endOf(server));
 
   const renewing = new CertificateAuthority(directory, 'renewing');
-  put(renewing.issue('renewed'));
+  const renewed = renewing.issue('renewed', undefined, 5);
+  put(renewed);
   await service.logged(({ msg }) => /was reloaded/.test(String(msg)));
+  expect(await expiryOf(service)).toBe(endOf(renewed));
   expect(await codeOf(service, token, trusting(renewing))).toBe(status.OK);
   expect(await codeOf(service, token, trusting(ca))).toBe(status.UNAVAILABLE);
   await list();
