@@ -26,12 +26,15 @@ const NEVER = [501, 505];
  * Whether another attempt may succeed. It is safe for a write only under the same idempotency key. That holds for a
  * fault of the service, too: another instance, or the same one a moment later, may be without it.
  */
-export function mayRetry(error: unknown): error is PlantStoreError | ConnectionError {
+export const mayRetry = (error: unknown): error is PlantStoreError | ConnectionError =>
+  isPassing(error) && (error instanceof ConnectionError || (error.retryAfter ?? 0) <= LONGEST_RETRY_AFTER);
+
+/** Whether an attempt may succeed later, however long the service asks to wait. */
+export function isPassing(error: unknown): error is PlantStoreError | ConnectionError {
   if (error instanceof ConnectionError) return true;
   if (!(error instanceof PlantStoreError)) return false;
-  const { status, retryAfter = 0 } = error;
-  const isPassing = status >= 500 ? !NEVER.includes(status) : status === 408 || status === 429;
-  return isPassing && retryAfter <= LONGEST_RETRY_AFTER;
+  const { status } = error;
+  return status >= 500 ? !NEVER.includes(status) : status === 408 || status === 429;
 }
 
 /** Whether the failed attempt may have been applied. If the service names a reason, it was not, with two exceptions. */

@@ -3,7 +3,7 @@ import { ConnectionError, messageOf, type PlantStoreError } from './errors.ts';
 import { EventStreamParser, type StreamEvent } from './event-stream.ts';
 import { parseJson } from './json.ts';
 import { member, type Plant, plantOf } from './plant.ts';
-import { mayRetry, pause, pauseAfter } from './retry.ts';
+import { isPassing, pause, pauseAfter } from './retry.ts';
 
 /** A step of a watch. */
 export type Change =
@@ -55,7 +55,7 @@ export async function* watch(
         if (change !== undefined) yield change;
       }
     } catch (error) {
-      if (!mayRetry(error)) throw error;
+      if (!isPassing(error)) throw error;
       lost = error;
     }
     onDisconnect?.(lost);

@@ -377,6 +377,7 @@ describe('a watch', () => {
       refusal(429, 'TOO_MANY_WATCHES'),
       refusal(503, 'OVERLOADED', { 'retry-after': '3' }),
       refusal(500, 'INTERNAL'),
+      refusal(503, 'OVERLOADED', { 'retry-after': '120' }),
       stream('retry: 20\n\nevent: added\ndata: {"id":9007199254740993,"name":"Oak"}\n\nevent: rea'),
       stream('event: ready\nid: 5\ndata: {"position":5}\n\nevent: of tomorrow\nid: 6\ndata: {}\n\n'),
       stream(
@@ -391,16 +392,17 @@ describe('a watch', () => {
     };
     await expect(watching()).rejects.toThrow(UnauthenticatedError);
     expect(lost.map((error) => (error instanceof PlantStoreError ? error.reason : error.message))).toEqual([
-      ...['TOO_MANY_WATCHES', 'OVERLOADED', 'INTERNAL', 'the stream ended', 'the stream ended'],
+      ...['TOO_MANY_WATCHES', 'OVERLOADED', 'INTERNAL', 'OVERLOADED', 'the stream ended', 'the stream ended'],
       'the service ended the stream: no',
     ]);
     const reset = { type: 'reset' };
     expect(seen).toEqual([
-      ...[reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
+      ...[reset, reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
       ...[reset, { type: 'ready', position: 5n }],
       { type: 'deleted', id: 9007199254740993n, position: 7n },
     ]);
     expect(pauses.some((milliseconds) => milliseconds >= 3000 && milliseconds < 10_000)).toBe(true);
+    expect(pauses.some((milliseconds) => milliseconds >= 120_000)).toBe(true);
   });
 
   test('makes a new connection when the old one falls silent, and goes on where that one had come to', async () => {

@@ -379,8 +379,8 @@ export const streamOf = (call: BaseCall): ServerHttp2Stream =>
   (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
 
 /**
- * The code with which grpc-js itself has ended a call: for a message that is too long, or for its deadline. Its timer is
- * ahead of the clock by as long as the event loop had taken when it got the call.
+ * The code with which grpc-js itself has ended a call: for a message that is too long, or for its deadline, whose timer
+ * is ahead of the clock by as long as the event loop had taken when it got the call.
  */
 function codeSent(call: BaseCall): number | undefined {
   const { sentHeaders, sentTrailers } = streamOf(call);
