@@ -20,12 +20,7 @@ export interface EventDocument {
   readonly plantId?: Long | undefined;
   readonly idempotencyKey?: string | undefined;
   /** Of an OwnerErased event whose erasure is not complete. */
-  readonly erases?: ErasesDocument | undefined;
-}
-
-/** See Erases. */
-export interface ErasesDocument extends Omit<Erases, 'key'> {
-  readonly key: Binary;
+  readonly erases?: (Omit<Erases, 'key'> & { readonly key: Binary }) | undefined;
 }
 
 /** What is wrong where an `_id` of `events` is no int64. */

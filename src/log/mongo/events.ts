@@ -1,6 +1,6 @@
 import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { batches, searched, slices } from '../batches.ts';
+import { batches, type Page, searched, slices } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError, type Store } from '../store.ts';
 import { collectionsOf } from './collections.ts';
@@ -47,10 +47,10 @@ export function mongoEvents(
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     const found = (from: number, end: number | undefined) =>
-      batches<LoggedEvent>(async (last, limit) => {
-        const rows = await find(db, clock, { after: last?.position ?? from, to: end, about, limit, checksKeys });
-        return { rows, whole: rows.length < limit };
-      }, BATCH);
+      batches<LoggedEvent>(
+        (last, limit) => find(db, clock, { _id: between(last?.position ?? from, end), ...about }, limit, checksKeys),
+        BATCH,
+      );
     return owner === undefined && id === undefined ? found(after, to) : searched({ head }, after, to, SEARCHED, found);
   };
 
@@ -85,58 +85,50 @@ export function mongoEvents(
   return { head, append: (events) => appendEvents(db, clock, events), read, findByIdempotencyKeys };
 }
 
-/** The log's end as the primary knows it. Every list waits for it: a cursor of the driver would cost a third more. */
-const knownHead = (db: Db, clock: CausalClock): Promise<Head> =>
-  retried(() =>
-    clock.run(async (session) => {
-      const { cursor } = await db.command(
-        {
-          find: 'events',
-          // Excludes documents whose position is not a number.
-          filter: { _id: { $gt: Long.MIN_VALUE } },
-          sort: { _id: -1 },
-          projection: { event: 1, hash: 1 },
-          limit: 1,
-          singleBatch: true,
-          readConcern: { level: 'majority' },
-          maxTimeMS: COMMAND_LIMIT,
-        },
-        { session, ...BSON },
-      );
-      const [last] = cursor.firstBatch as EventDocument[];
-      return last === undefined ? EMPTY_HEAD : toHead(last);
-    }),
-  );
+/**
+ * The reply to a find of events. A plain command: the driver's cursor, which decodes one by one, costs half as much
+ * again, and a third more where it is the log's end alone, for which every list waits.
+ */
+const findEvents = (db: Db, clock: CausalClock, find: Document): Promise<Document> => {
+  const command = { find: 'events', ...find, readConcern: { level: 'majority' }, maxTimeMS: COMMAND_LIMIT };
+  return retried(() => clock.run((session) => db.command(command, { session, ...BSON })));
+};
 
-interface Query {
-  readonly after: number;
-  readonly to: number | undefined;
-  readonly about: Filter<EventDocument>;
-  readonly limit: number;
-  readonly checksKeys: boolean;
+/** The log's end as the primary knows it. */
+async function knownHead(db: Db, clock: CausalClock): Promise<Head> {
+  const { cursor } = await findEvents(db, clock, {
+    // Excludes documents whose position is not a number.
+    filter: { _id: { $gt: Long.MIN_VALUE } },
+    sort: { _id: -1 },
+    projection: { event: 1, hash: 1 },
+    limit: 1,
+    singleBatch: true,
+  });
+  const [last] = cursor.firstBatch as EventDocument[];
+  return last === undefined ? EMPTY_HEAD : toHead(last);
 }
 
-/** The events of a query. A plain command: the driver's cursor, which decodes one by one, costs half as much again. */
-async function find(db: Db, clock: CausalClock, query: Query): Promise<LoggedEvent[]> {
-  const { after, to, about, limit, checksKeys } = query;
-  const command = {
-    find: 'events',
-    filter: { _id: between(after, to), ...about },
+/** The first events that a filter selects, as many as a reply holds. */
+async function find(
+  db: Db,
+  clock: CausalClock,
+  filter: Document,
+  limit: number,
+  checksKeys: boolean,
+): Promise<Page<LoggedEvent>> {
+  const { cursor } = await findEvents(db, clock, {
+    filter,
     ...(!checksKeys && { projection: WITHOUT_KEYS }),
     sort: { _id: 1 },
     limit,
     // One more than there can be, so that the server closes the cursor with the first reply.
     batchSize: limit + 1,
-    readConcern: { level: 'majority' },
-    maxTimeMS: COMMAND_LIMIT,
-  };
-  const { cursor } = await retried(() => clock.run((session) => db.command(command, { session, ...BSON })));
-  const found = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
-  if (cursor.id.isZero()) return found;
+  });
+  const rows = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
+  if (cursor.id.isZero()) return { rows, whole: rows.length < limit };
   // A reply holds at most 16 MiB.
   await clock.run((session) => db.command({ killCursors: 'events', cursors: [cursor.id] }, { session }));
-  const rest = { ...query, after: found.at(-1)!.position, limit: limit - found.length };
-  return found.concat(await find(db, clock, rest));
+  return { rows, whole: false };
 }
 
 /** Selects OwnerErased events: no others have a content and no owner. */

@@ -120,11 +120,6 @@ export function unconnected(
   return { client, db, store: () => mongoStore(client, db, clock, primary) };
 }
 
-const withoutJournal = () =>
-  new UnsuitableDatabaseError(
-    'MongoDB keeps no journal, and so cannot read what a majority has: use a storage engine that does, such as WiredTiger',
-  );
-
 /**
  * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
  * store can never keep its promises there, and with another error when the replica set cannot be reached now.
@@ -141,7 +136,9 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     return store();
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
-    if (hasCode(error, CODE.noMajorityReads)) throw withoutJournal();
-    throw error;
+    if (!hasCode(error, CODE.noMajorityReads)) throw error;
+    throw new UnsuitableDatabaseError(
+      'MongoDB keeps no journal, and so cannot read what a majority has: use a storage engine that does, such as WiredTiger',
+    );
   }
 }
