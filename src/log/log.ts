@@ -248,9 +248,9 @@ export class EventLog {
  * their content is what was written. Rejects with BrokenChainError when they do not.
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
-  const { recentBytes } = { ...DEFAULT_LIMITS, ...options.limits };
+  const { recentBytes, tailBytes } = { ...DEFAULT_LIMITS, ...options.limits };
   const tail = new Tail(await headOfCheckpoint(store), recentBytes, options.onFault);
-  const follower = new Follower(store, tail);
+  const follower = new Follower(store, tail, tailBytes);
   await follower.readAll();
   await follower.lookAtRows();
   return new EventLog(follower, options);

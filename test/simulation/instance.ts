@@ -25,6 +25,8 @@ const STOPPING = new PlantStoreError('SHUTTING_DOWN', 'this instance stops');
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
 const RECENT = 64 * 1024;
+/** Few events: an instance that was away for long passes over what it missed. */
+const TAIL = 32 * 1024;
 
 /** Where instances run. */
 export interface Surroundings {
@@ -94,7 +96,7 @@ export class Instance {
     const { store, log } = await openWhenReachable(
       { open, isFinal: () => false },
       {
-        limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT },
+        limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT, tailBytes: TAIL },
         publishes: this.publishes,
         onFault: () => {},
         onReachable: (fault) => {

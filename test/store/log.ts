@@ -5,7 +5,7 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { RefusedAppendError } from '../../src/log/store.ts';
-import { project } from '../support/events.ts';
+import { added, append, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { collect, readLog } from '../support/fold.ts';
 import type { OpenStore } from './open-store.ts';
@@ -163,6 +163,61 @@ export function logContract(name: string, open: OpenStore): void {
       // A list that is read anew hears of the new checkpoint.
       expect(await collect(await log.list({ owner: 'a', after: undefined, limit: id }))).toHaveLength(id);
       expect((await add(id))[0]).toMatchObject({ position: id + 1 });
+      await log.close();
+      await opened.cleanup();
+    });
+
+    test('an instance that was cut off for long holds no more of what it missed than the bound, and then knows it all', async () => {
+      const opened = await open();
+      const other = await opened.second();
+      let isCutOff = false;
+      let most = 0;
+      const store = override(opened.store, {
+        lease: async () => false,
+        head: () => (isCutOff ? Promise.reject(new Error('cut off')) : opened.store.head()),
+        async *read(...range) {
+          for await (const batch of opened.store.read(...range)) {
+            yield batch;
+            most = Math.max(most, log.status.tail.bytes);
+          }
+        },
+      });
+      const log: EventLog = await openLog(store, { ...quiet, limits: { tailBytes: TAIL_BYTES } });
+      let outdated = 0;
+      log.onRowsOutdated(() => outdated++);
+      await append(other, added('a', 0n));
+      expect((await log.head()).position).toBe(1);
+      isCutOff = true;
+      const missed = 3_000;
+      await append(other, ...Array.from({ length: missed }, (_, id) => added('a', BigInt(id + 1))));
+      await project(other, missed - 2);
+      isCutOff = false;
+      expect((await log.head()).position).toBe(missed + 1);
+      // One read of the store beyond the bound.
+      expect(most).toBeLessThan(20 * TAIL_BYTES);
+      expect(log.status).toMatchObject({ checkpoint: missed - 2, tail: { events: 3 } });
+      expect(outdated).toBe(1);
+      const list = await log.list({ owner: 'a', after: BigInt(missed - 10), limit: undefined });
+      expect(await collect(list)).toHaveLength(10);
+      await log.close();
+      await opened.cleanup();
+    });
+
+    test('a tail that is full lets go of what another instance has projected meanwhile, and its readers go on', async () => {
+      const opened = await open();
+      const other = await opened.second();
+      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: TAIL_BYTES } });
+      let outdated = 0;
+      log.onRowsOutdated(() => outdated++);
+      for (let end = 0; end < 400; end += 40) {
+        await append(other, ...Array.from({ length: 40 }, (_, id) => added('a', BigInt(end + id))));
+        await log.head();
+        await project(other);
+      }
+      await append(other, added('a', 400n));
+      await log.head();
+      expect(log.status.tail.events).toBeLessThan(100);
+      expect(outdated).toBe(0);
       await log.close();
       await opened.cleanup();
     });

@@ -31,6 +31,7 @@ export class Follower {
   readonly store: Store;
   /** Its end in memory. */
   readonly tail: Tail;
+  readonly #tailBytes: number;
   #syncedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /**
@@ -45,9 +46,11 @@ export class Follower {
   /** Aborts with LogChangedError once it finds that the log was replaced. Every method then rejects with that error. */
   readonly changed: AbortSignal = this.#changed.signal;
 
-  constructor(store: Store, tail: Tail) {
+  /** `tailBytes`: most bytes of the tail while the read model has what is read. */
+  constructor(store: Store, tail: Tail, tailBytes = Number.POSITIVE_INFINITY) {
     this.store = store;
     this.tail = tail;
+    this.#tailBytes = tailBytes;
   }
 
   /** When the last `sync` succeeded, in milliseconds since 1970. */
@@ -83,19 +86,35 @@ export class Follower {
 
   /** Like readOn, not shared. Rejects with BrokenChainError itself. */
   async readAll(): Promise<void> {
-    while (!(await this.#readUpToErasure())) await this.#passOver();
-  }
-
-  /** Reads on. Returns false before an event that was erased, or one whose erasure is complete: see `#passOver`. */
-  async #readUpToErasure(): Promise<boolean> {
-    for await (const batch of this.store.read(this.tail.head.position)) if (!this.#take(batch)) return false;
-    return true;
+    while (!(await this.#readIntoTail())) await this.#passOver();
   }
 
   /**
+   * Reads on. Returns false before an event that was erased, or one whose erasure is complete, and once the tail is
+   * full although the read model is ahead of it: see `#passOver`.
+   */
+  async #readIntoTail(): Promise<boolean> {
+    for await (const batch of this.store.read(this.tail.head.position)) {
+      if (!this.#take(batch)) return false;
+      if (this.tail.bytes >= this.#tailBytes && (await this.#isOvertaken())) return false;
+    }
+    return true;
+  }
+
+  /** Whether the read model is ahead of the tail. If not, the tail lets go of what the read model has. */
+  async #isOvertaken(): Promise<boolean> {
+    const checkpoint = await this.store.checkpoint();
+    if (checkpoint > this.tail.head.position) return true;
+    this.tail.projected(checkpoint);
+    return false;
+  }
+
+  /**
+   * Everything up to the read model's checkpoint is verified, and the tail begins again there.
+   *
    * Nobody can tell what an event without content changed, or whom an OwnerErased event ended once its erasure is
-   * complete. But contents are removed only when the read model has passed the OwnerErased event. So everything up to
-   * the read model's checkpoint is verified, and the tail begins again there.
+   * complete. But contents are removed only when the read model has passed the OwnerErased event. And what an instance
+   * missed that was away for long may be more than its memory holds.
    */
   async #passOver(): Promise<void> {
     const checkpoint = await this.store.checkpoint();
