@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 
-/** A proxy's program, by its name; undefined where it is not installed. Where CI is set it has to be. */
-export function findProxy(name: 'nginx' | 'haproxy'): string | undefined {
+/** A program of the system, by its name; undefined where it is not installed. Where CI is set it has to be. */
+export function findProgram(name: 'nginx' | 'haproxy' | 'promtool'): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin'];
   const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
   if (process.env.CI === 'true') throw new Error(`${name} is not installed`);
-  console.error(`\nNOT TESTED: what is behind ${name}, since it is not installed\n`);
+  console.error(`\nNOT TESTED: what needs ${name}, since it is not installed\n`);
   return undefined;
 }
 

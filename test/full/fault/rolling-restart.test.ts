@@ -5,13 +5,13 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../../support/free-port.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
-import { findProxy, ReverseProxy } from '../../support/proxies.ts';
+import { findProgram, ReverseProxy } from '../../support/proxies.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const mongodbUri = inject('mongodbUri');
-const haproxy = findProxy('haproxy');
+const haproxy = findProgram('haproxy');
 
 /** The instances of docker-compose.yml, and the configuration of its balancer. */
 const INSTANCES = ['plantstore', 'plantstore2', 'plantstore3'];

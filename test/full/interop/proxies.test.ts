@@ -6,11 +6,11 @@ import { EventStreamParser } from '../../../client/event-stream.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { freePort } from '../../support/free-port.ts';
 import { client } from '../../support/http.ts';
-import { findProxy, ReverseProxy } from '../../support/proxies.ts';
+import { findProgram, ReverseProxy } from '../../support/proxies.ts';
 import { type Service, startService } from '../../support/service.ts';
 
-const nginx = findProxy('nginx');
-const haproxy = findProxy('haproxy');
+const nginx = findProgram('nginx');
+const haproxy = findProgram('haproxy');
 
 let service: Service;
 beforeAll(async () => {
