@@ -27,12 +27,6 @@ export interface UnverifiedNote {
   readonly signatures: readonly Signature[];
 }
 
-/** A signed note with at least one verified signature of a trusted key. */
-export interface Note extends UnverifiedNote {
-  /** The verified signatures of trusted keys, one per key. */
-  readonly verified: readonly Signature[];
-}
-
 /** Most signatures of a note. The specification requires support for at least 16. */
 const MAX_SIGNATURES = 100;
 
@@ -87,10 +81,11 @@ export function parseNote(note: string): UnverifiedNote {
 }
 
 /**
- * Verifies a signed note; its text must not be used before. Ignores signatures of unknown keys. Throws if the
- * note is malformed, a signature of a trusted key is invalid, or there is none.
+ * Verifies a signed note; its text must not be used before. Adds the verified signatures of trusted keys, one per key,
+ * and ignores those of unknown keys. Throws if the note is malformed, a signature of a trusted key is invalid, or there
+ * is none.
  */
-export function openNote(note: string, trusted: readonly VerifierKey[]): Note {
+export function openNote(note: string, trusted: readonly VerifierKey[]) {
   const parsed = parseNote(note);
   const verified = trusted.flatMap((key) => signatureBy(key, parsed) ?? []);
   if (verified.length === 0)

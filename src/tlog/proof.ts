@@ -104,12 +104,9 @@ function siblings(size: number, count: number, isEnd: (range: Range) => boolean)
   while (!isEnd(last)) {
     const [start, end] = last;
     const middle = start + splitOf(end - start);
-    const [left, right]: [Range, Range] = [
-      [start, middle],
-      [middle, end],
-    ];
-    ranges.unshift(count <= middle ? right : left);
-    last = count <= middle ? left : right;
+    const isLeft = count <= middle;
+    ranges.unshift(isLeft ? [middle, end] : [start, middle]);
+    last = isLeft ? [start, middle] : [middle, end];
   }
   return { ranges, last };
 }

@@ -1,13 +1,14 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { cosignedMessage, type Signer } from './note.ts';
-import { keyId, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
+import { keyId, SIGNATURE_TYPE, type SignatureType, type VerifierKey } from './verifier-key.ts';
+
+const keyOf = (type: SignatureType, name: string, key: KeyObject): VerifierKey => {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
+  return { name, type, publicKey: Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url') };
+};
 
 /** The verifier key of a signer of notes: its name and Ed25519 key. */
-export const noteKey = (name: string, key: KeyObject): VerifierKey => ({
-  name,
-  type: SIGNATURE_TYPE.ed25519,
-  publicKey: publicKeyBytes(key),
-});
+export const noteKey = (name: string, key: KeyObject): VerifierKey => keyOf(SIGNATURE_TYPE.ed25519, name, key);
 
 /** Signs the texts of notes with an Ed25519 private key (c2sp.org/signed-note, "Ed25519 signatures"). */
 export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
@@ -17,11 +18,8 @@ export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
 });
 
 /** The verifier key of a witness: its name and Ed25519 key. */
-export const cosignatureKey = (name: string, key: KeyObject): VerifierKey => ({
-  name,
-  type: SIGNATURE_TYPE.cosignature,
-  publicKey: publicKeyBytes(key),
-});
+export const cosignatureKey = (name: string, key: KeyObject): VerifierKey =>
+  keyOf(SIGNATURE_TYPE.cosignature, name, key);
 
 /**
  * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has
@@ -37,7 +35,3 @@ export const cosigner = (name: string, privateKey: KeyObject, clock: () => numbe
     return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
   },
 });
-
-/** The public key in the encoding of RFC 8032. */
-const publicKeyBytes = (key: KeyObject): Uint8Array =>
-  Buffer.from((key.type === 'private' ? createPublicKey(key) : key).export({ format: 'jwk' }).x!, 'base64url');

@@ -14,11 +14,6 @@ import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 import { signNow } from './checkpoint.ts';
 
-interface Options {
-  readonly key: string;
-  readonly witness: readonly string[];
-}
-
 /** `plantstore audit check-receipt` */
 export const checkReceiptCommand = (): Command =>
   new Command('check-receipt')
@@ -39,7 +34,7 @@ export const checkReceiptCommand = (): Command =>
 Example:
   $ plantstore audit check-receipt 42.tlog-proof --key "$(cat log.vkey)"`,
     )
-    .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
+    .action(async (file: string, { key, witness }: { key: string; witness?: readonly string[] }) => {
       const { checkReceipt } = await import('../../audit/check-receipt.ts');
       const receipt = await receiptIn(file);
       try {
