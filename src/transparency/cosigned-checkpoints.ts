@@ -18,8 +18,8 @@ const REFRESH = 60_000;
 const MIN_PAUSE = 1_000;
 const MAX_PAUSE = 60_000;
 
-/** Outcome of a request to a witness. */
-export type WitnessOutcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
+/** Outcome of a request to a witness. `late`: another instance had shown it a newer checkpoint of the log. */
+export type WitnessOutcome = 'cosigned' | 'late' | 'ahead' | 'forked' | 'failed';
 
 /** Options of the cosigning. */
 export interface CosigningOptions {
@@ -152,33 +152,40 @@ export class CosignedCheckpoints implements Checkpoints {
     asked.notBefore = Number.POSITIVE_INFINITY;
     try {
       const cosignature = await witness.cosign(checkpoint, this.#stop.signal);
-      asked.backoff.reset();
-      asked.notBefore = 0;
+      askAgain(asked);
       asked.cosigned = Math.max(asked.cosigned, checkpoint.size);
       this.#options.onOutcome(witness.name, 'cosigned', undefined);
       return cosignature;
     } catch (error) {
       asked.notBefore = monotonic() + asked.backoff.next();
       if (this.#stop.signal.aborted) return undefined;
-      this.#options.onOutcome(witness.name, outcomeOf(error), error);
-      if (await this.#isOutrunBy(error)) this.#tell(error as Error);
+      const outcome = await this.#outcomeOf(error);
+      // The witness is well, and the checkpoint of the next round is newer.
+      if (outcome === 'late') askAgain(asked);
+      this.#options.onOutcome(witness.name, outcome, error);
+      if (this.#cosigned === undefined && (outcome === 'ahead' || outcome === 'forked')) this.#tell(error as Error);
       return undefined;
     }
   }
 
-  /** Whether the witness has seen what the log does not have now. Another instance may have shown it a newer event. */
-  async #isOutrunBy(error: unknown): Promise<boolean> {
-    if (this.#cosigned !== undefined) return false;
-    if (error instanceof WitnessForkedError) return true;
-    if (!(error instanceof WitnessAheadError)) return false;
+  /** A witness is ahead if it has seen what the log does not have now. */
+  async #outcomeOf(error: unknown): Promise<WitnessOutcome> {
+    if (error instanceof WitnessForkedError) return 'forked';
+    if (!(error instanceof WitnessAheadError)) return 'failed';
     const head = await this.#options.head().catch(() => undefined);
-    return head !== undefined && head.position < error.seen;
+    if (head === undefined) return 'failed';
+    return error.seen <= head.position ? 'late' : 'ahead';
   }
 
   #tell(fault: Error | undefined): void {
     this.#fault = fault;
     this.#options.onFault(fault);
   }
+}
+
+function askAgain(asked: Asked): void {
+  asked.backoff.reset();
+  asked.notBefore = 0;
 }
 
 const outrun = (cause: Error) =>
@@ -188,8 +195,3 @@ const outrun = (cause: Error) =>
     { retryAfter: 5 },
     { cause },
   );
-
-function outcomeOf(error: unknown): WitnessOutcome {
-  if (error instanceof WitnessAheadError) return 'ahead';
-  return error instanceof WitnessForkedError ? 'forked' : 'failed';
-}

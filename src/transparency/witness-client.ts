@@ -9,7 +9,7 @@ import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 
-/** Most milliseconds for a cosignature. */
+/** Most milliseconds for an answer. What several instances show a slow witness takes each of them several requests. */
 const TIME_LIMIT = 5_000;
 /** Most requests for one cosignature. */
 const ATTEMPTS = 4;
@@ -89,21 +89,8 @@ export class WitnessClient {
     this.#post = post;
   }
 
-  /** The witness's cosignature of a checkpoint. Rejects, with the reason, if there is none in time. */
-  async cosign(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<Signature> {
-    const late = new AbortController();
-    const timer = setTimer(
-      () => late.abort(new Error(`the witness ${this.name} did not answer in ${TIME_LIMIT / 1_000} s`)),
-      TIME_LIMIT,
-    );
-    try {
-      return await this.#cosign(checkpoint, AbortSignal.any([signal, late.signal]));
-    } finally {
-      clearTimer(timer);
-    }
-  }
-
-  async #cosign(checkpoint: SignedCheckpoint, within: AbortSignal): Promise<Signature> {
+  /** The witness's cosignature of a checkpoint. Rejects, with the reason, if there is none. */
+  async cosign(checkpoint: SignedCheckpoint, within: AbortSignal): Promise<Signature> {
     let answer = await this.#ask(checkpoint, within);
     // Other instances may have submitted checkpoints meanwhile.
     for (let attempt = 1; answer.status === 409 && !saysForked(answer, checkpoint) && attempt < ATTEMPTS; attempt++) {
@@ -129,7 +116,16 @@ export class WitnessClient {
     const older = this.#last <= size ? this.#last : 0;
     const proof = await proveTree(size, older, this.#tree);
     const body = formatAddCheckpoint({ older, proof, checkpoint: note });
-    return { older, ...(await this.#post(this.#endpoint, body, signal)) };
+    const late = new AbortController();
+    const timer = setTimer(
+      () => late.abort(new Error(`the witness ${this.name} did not answer in ${TIME_LIMIT / 1_000} s`)),
+      TIME_LIMIT,
+    );
+    try {
+      return { older, ...(await this.#post(this.#endpoint, body, AbortSignal.any([signal, late.signal]))) };
+    } finally {
+      clearTimer(timer);
+    }
   }
 }
 

@@ -17,6 +17,9 @@ test('a witness that fails anew after it had recovered is told of anew, also wit
     cosign();
     cosign();
   }
+  // That another instance was faster is no news.
+  told('one.example', 'late', error);
+  cosign();
   fail('two.example');
   told('two.example', 'forked', error);
   const once = ['the witness did not cosign', 'the witness cosigns again'];

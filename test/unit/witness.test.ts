@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { pause } from '../../src/time/pause.ts';
 import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sha256 } from '../../src/tlog/hash.ts';
 import { openNote, parseSignatures, signatureBy, signNote } from '../../src/tlog/note.ts';
@@ -9,7 +10,12 @@ import { proveTree } from '../../src/tlog/proof.ts';
 import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
-import { WitnessAheadError, WitnessClient, WitnessForkedError } from '../../src/transparency/witness-client.ts';
+import {
+  type Post,
+  WitnessAheadError,
+  WitnessClient,
+  WitnessForkedError,
+} from '../../src/transparency/witness-client.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Records, Witness } from '../../src/witness/witness.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
@@ -211,6 +217,32 @@ describe('a witness', () => {
     server.closeAllConnections();
     server.close();
     await once(server, 'close');
+  });
+
+  test('may take its time for each answer, and not for ever', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    let milliseconds = 4_000;
+    const slow: Post = async (_, body, signal) => {
+      await pause(milliseconds, signal);
+      signal.throwIfAborted();
+      return witness.addCheckpoint(body);
+    };
+    const client = new WitnessClient({ url: new URL('http://witness.example'), key: witnessKey }, trees.real, slow);
+    const cosign = async (size: number) => {
+      const checkpoint = { origin: ORIGIN, size, root: await treeHash(size, trees.real) };
+      const note = signNote(formatCheckpoint(checkpoint), [signer]);
+      return client.cosign({ ...checkpoint, note }, new AbortController().signal);
+    };
+    // Another instance has shown it more meanwhile, so that it is asked twice.
+    expect(witness.addCheckpoint(await request(0, 10)).status).toBe(200);
+    const cosigned = expect(cosign(20)).resolves.toMatchObject({ name: 'witness.example' });
+    await vi.advanceTimersByTimeAsync(8_000);
+    await cosigned;
+    milliseconds = 6_000;
+    const refused = expect(cosign(30)).rejects.toThrow('the witness witness.example did not answer in 5 s');
+    await vi.advanceTimersByTimeAsync(5_000);
+    await refused;
   });
 
   test('two processes on the same records do not cosign past each other', async () => {

@@ -125,7 +125,7 @@ export function commitMetrics(metrics: Metrics): LogObserver & { fault(): void }
   };
 }
 
-type Outcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
+type Outcome = 'cosigned' | 'late' | 'ahead' | 'forked' | 'failed';
 
 /** The outcomes that say something about the log, and not only about the witness. */
 const GRAVE: readonly Outcome[] = ['ahead', 'forked'];
@@ -138,7 +138,7 @@ export function witnessMetrics(
 ): (witness: string, outcome: Outcome, error: unknown) => void {
   const requests = metrics.counter({
     name: 'plantstore_witness_requests_total',
-    help: 'Requests to witnesses for a cosignature, by outcome. ahead: the witness has cosigned a larger checkpoint than the log has. forked: the log does not extend the checkpoint that the witness has cosigned.',
+    help: 'Requests to witnesses for a cosignature, by outcome. late: another instance had shown the witness a newer checkpoint. ahead: the witness has cosigned a larger checkpoint than the log has. forked: the log does not extend the checkpoint that the witness has cosigned.',
     labelNames: ['witness', 'outcome'],
   });
   for (const witness of witnesses) for (const outcome of GRAVE) requests.inc({ witness, outcome }, 0);
@@ -147,7 +147,7 @@ export function witnessMetrics(
     requests.inc({ witness, outcome });
     if (outcome === 'cosigned') {
       if (failing.delete(witness)) logger.info({ witness }, 'the witness cosigns again');
-    } else if (failing.get(witness) !== outcome) {
+    } else if (outcome !== 'late' && failing.get(witness) !== outcome) {
       failing.set(witness, outcome);
       logger[GRAVE.includes(outcome) ? 'error' : 'warn']({ witness, err }, 'the witness did not cosign');
     }
