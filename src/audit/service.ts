@@ -107,8 +107,8 @@ export function implementAudit(options: AuditOptions) {
 
     getHistory: ({ owner, plantId }, call) =>
       // An unset owner is the empty text, which no owner has.
-      stream(call, () =>
-        long(call, getHistory(store, required('owner', owner || undefined), required('plant_id', plantId))),
+      stream(call, (signal) =>
+        long(call, getHistory(store, required('owner', owner || undefined), required('plant_id', plantId), signal)),
       ),
 
     verifyLog: (request, call) => stream(call, (signal) => long(call, verify(options, request, signal))),
@@ -153,8 +153,8 @@ function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
   return asOf.case === 'time' ? { time: millisecondsOf('time', asOf.value) } : undefined;
 }
 
-async function* getHistory(store: Store, owner: string, id: bigint) {
-  for await (const events of eventsOfOwner(store, { owner, id }))
+async function* getHistory(store: Store, owner: string, id: bigint, signal: AbortSignal) {
+  for await (const events of eventsOfOwner(store, { owner, id, signal }))
     for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
 }
 

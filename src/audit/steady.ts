@@ -102,7 +102,7 @@ export async function steadyView(
  */
 export async function* eventsOfOwner(
   store: Store,
-  only: { readonly owner: string; readonly id?: bigint | undefined; readonly to?: number },
+  only: Pick<Selection, 'id' | 'to' | 'signal'> & { readonly owner: string },
   after = 0,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const view = await steadyView(store, { isWhole: false });

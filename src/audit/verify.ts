@@ -1,5 +1,6 @@
 import type { Head, LoggedEvent } from '../log/event/event.ts';
 import type { Fault, Store } from '../log/store.ts';
+import { unlessAborted } from '../time/pause.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { type Check, type Failure, type Found, QUESTIONS, type Question } from './checks/check.ts';
 import { contentsCheck } from './checks/contents.ts';
@@ -79,7 +80,9 @@ async function* verifiedWith(
   store: Store,
   options: VerifyOptions,
 ): AsyncGenerator<Progress | Verdict> {
-  const fault = await store.fault();
+  const { signal } = options;
+  // A check of the database by itself cannot be ended.
+  const fault = await unlessAborted(store.fault(), signal);
   let stop: Fault | undefined;
   const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -127,13 +130,13 @@ async function* verifiedWith(
     try {
       return await found();
     } catch (error) {
+      signal?.throwIfAborted();
       return failureOf(error, question, fault);
     }
   };
   const failures = new Map<Check, Failure>();
   try {
-    for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
-      options.signal?.throwIfAborted();
+    for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true, signal })) {
       for (const check of checks) {
         const failure = failures.has(check) ? undefined : await asked(check, () => check.take(events));
         if (failure !== undefined) failures.set(check, failure);
@@ -141,7 +144,7 @@ async function* verifiedWith(
       yield { position: events.at(-1)!.position, end };
     }
   } catch (error) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     stop = stopAt(error, fault);
   }
   const answers: Answer[] = [];
@@ -149,7 +152,7 @@ async function* verifiedWith(
     const { question } = check;
     const isAsked = stop === undefined || check === storage;
     const failure =
-      failures.get(check) ?? (isAsked ? await asked(check, () => check.finish()) : unanswered(question, stop!));
+      failures.get(check) ?? (isAsked ? await asked(check, () => check.finish(signal)) : unanswered(question, stop!));
     // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
     const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
     const isUnsure = stop === undefined && isDisturbed && !areMissing && OF_FOLD.includes(question);

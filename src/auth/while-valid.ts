@@ -1,3 +1,4 @@
+import { unlessAborted } from '../time/pause.ts';
 import type { Validity } from './validity.ts';
 
 /** Milliseconds between two checks of a stream's token, also while the stream is idle. */
@@ -33,14 +34,4 @@ export async function* whileValid<Item>(
     // Not awaited, because the source may be slow to end.
     void source.return?.().catch(() => {});
   }
-}
-
-/** A step, or a rejection once the signal aborts, whichever is first. Leaves no listener behind. */
-function unlessAborted<Step>(step: Promise<Step>, signal: AbortSignal): Promise<Step> {
-  const { promise, resolve, reject } = Promise.withResolvers<Step>();
-  const end = () => reject(signal.reason);
-  if (signal.aborted) end();
-  else signal.addEventListener('abort', end);
-  step.finally(() => signal.removeEventListener('abort', end)).then(resolve, reject);
-  return promise;
 }

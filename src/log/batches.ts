@@ -10,14 +10,16 @@ export type Page<Row> = Pick<FirstRows<Row>, 'rows' | 'whole'>;
 /**
  * Reads in batches, and lets other work run between them. Each batch is a query of its own that continues after the
  * last row of the previous one, so the database holds nothing in between, however slow the reader is. `page` reads the
- * next rows, at most `limit`, and at least one if there is one. `most`: the highest limit.
+ * next rows, at most `limit`, and at least one if there is one. `most`: the highest limit. Rejects with the signal's
+ * reason before the next read once it aborts.
  */
 export async function* batches<Row>(
   page: (last: Row | undefined, limit: number) => Promise<Page<Row>>,
-  most = BATCH,
+  { most = BATCH, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<Row[]> {
   let last: Row | undefined;
   for (let limit = most; ; await turn()) {
+    signal?.throwIfAborted();
     const { rows, whole } = await page(last, limit);
     if (rows.length > 0) yield rows;
     if (whole) return;

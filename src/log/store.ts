@@ -183,6 +183,8 @@ export interface Selection {
   readonly id?: bigint | undefined;
   /** Compares what the store keeps to find events with the events; see `misfiled`. Not with a selection. */
   readonly checksKeys?: true | undefined;
+  /** Ends the read, which then rejects with the signal's reason, also while it finds nothing. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How other instances reach the holder of a lease. Only instances can read it: the secret admits its bearer. */

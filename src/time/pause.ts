@@ -53,3 +53,14 @@ export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () 
     work.then(resolve, reject).finally(() => clearTimer(timer));
   });
 }
+
+/** Settles as a step does, or rejects with the signal's reason once it aborts. The step itself is not stopped. */
+export function unlessAborted<T>(step: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return step;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const end = () => reject(signal.reason);
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end);
+  step.finally(() => signal.removeEventListener('abort', end)).then(resolve, reject);
+  return promise;
+}

@@ -60,6 +60,19 @@ export function selectionContract(open: OpenStore): void {
     );
 
     test(
+      'a read ends when its signal aborts, also while it finds nothing',
+      on(async ({ store }) => {
+        await append(store, ...Array.from({ length: 1_200 }, (_, id) => added('alice', BigInt(id))));
+        const left = new AbortController();
+        const read = store.read(0, { signal: left.signal })[Symbol.asyncIterator]();
+        expect((await read.next()).done).toBe(false);
+        left.abort(new Error('left'));
+        await expect(read.next()).rejects.toThrow('left');
+        await expect(collect(store.read(0, { owner: 'nobody', signal: left.signal }))).rejects.toThrow('left');
+      }),
+    );
+
+    test(
       'with an owner, OwnerErased events of all owners are read too if they are asked for, complete or not',
       on(async ({ store }) => {
         const erased = async (owner: string) => {

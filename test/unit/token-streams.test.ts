@@ -3,12 +3,16 @@ import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuditService, ListPlantsAsOfRequestSchema } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { readModelCheck } from '../../src/audit/checks/read-model.ts';
+import { Fold } from '../../src/audit/fold/fold.ts';
 import { implementAudit } from '../../src/audit/service.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
 import type { Validity } from '../../src/auth/validity.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import type { Store } from '../../src/log/store.ts';
+import type { Selection, Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import { implementReceipts } from '../../src/plants/receipts.ts';
@@ -16,7 +20,7 @@ import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
-import { added, append } from '../support/events.ts';
+import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { ALICE, LASTING } from '../support/principal.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -147,4 +151,79 @@ test('plants as of a moment are read no further for an auditor who has left, who
   left.abort(new Error('left'));
   await expect(first).rejects.toThrow('left');
   expect(reads).toBeLessThan(40);
+});
+
+/** Finds nothing until its signal aborts, as a search of a long log does. */
+async function* searching(_: number, { signal }: Selection = {}): AsyncGenerator<LoggedEvent[]> {
+  while (signal?.aborted !== true) await sleep(1);
+  signal.throwIfAborted();
+  yield [];
+}
+
+const drained = async (messages: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _ of messages);
+};
+
+/** The n-th read of a store, and those after it, find nothing. */
+const searchingFrom = (store: Store, nth: number): Partial<Store> => {
+  let reads = 0;
+  return { read: (after, only) => (++reads < nth ? store.read(after, only) : searching(after, only)) };
+};
+
+const LONG_STEPS: readonly [string, string, object, (store: Store) => Partial<Store>][] = [
+  ['a history of no events', 'GetHistory', { owner: 'nobody', plantId: 1n }, (store) => searchingFrom(store, 1)],
+  ['the plants of an owner without events', 'ListPlantsAsOf', { owner: 'nobody' }, (store) => searchingFrom(store, 1)],
+  ["the database's check of itself", 'VerifyLog', {}, () => ({ fault: () => new Promise(() => {}) })],
+  ['the pass over the log', 'VerifyLog', {}, (store) => searchingFrom(store, 1)],
+  ['the second count of contents', 'VerifyLog', {}, (store) => searchingFrom(store, 2)],
+  ['the fold up to the read model', 'VerifyLog', {}, (store) => searchingFrom(store, 3)],
+  ['the decisions after the read model', 'VerifyLog', {}, (store) => searchingFrom(store, 4)],
+];
+
+test.each(LONG_STEPS)('an auditor who leaves during %s gives the permit back', async (_, name, fields, long) => {
+  const { store: memory } = await openMemoryStore();
+  const [, last] = await append(memory, added('alice', 1n), added('bob', 1n));
+  // It has removed nothing, so contents are counted again.
+  await memory.append([seal(headAt(last!), { type: 'OwnerErased', actor: 'operator', erased: 1 }, 'id', 0)]);
+  let instead: Partial<Store> = {};
+  const current = override(memory, {
+    read: (after, only) => (instead.read ?? memory.read.bind(memory))(after, only),
+    fault: () => (instead.fault ?? memory.fault.bind(memory))(),
+  });
+  const method = AuditService.methods.find((each) => each.name === name)!;
+  const stream = auditOf(current)[method.localName as 'verifyLog'] as unknown as Streaming;
+  const principal = { ...ALICE, scopes: new Set(['plants:audit']) };
+  const request = create(method.input, { ...fields });
+  const called = (signal: AbortSignal) => drained(stream(request, { principal, signal }));
+  // As many as one auditor may make at once.
+  for (let call = 1; call <= 2; call++) {
+    instead = long(memory);
+    const left = new AbortController();
+    const ended = expect(called(left.signal)).rejects.toThrow('left');
+    await sleep(50);
+    left.abort(new Error('left'));
+    await ended;
+  }
+  instead = {};
+  await called(new AbortController().signal);
+});
+
+test('plants are compared with the read model no further for an auditor who has left', async () => {
+  const { store: memory } = await openMemoryStore();
+  await append(memory, added('alice', 1n));
+  await project(memory);
+  const left = new AbortController();
+  const audited = override(memory, {
+    snapshot: async () => {
+      const snapshot = await memory.snapshot();
+      const all = snapshot.all.bind(snapshot);
+      snapshot.all = () => {
+        left.abort(new Error('left'));
+        return all();
+      };
+      return snapshot;
+    },
+  });
+  using fold = new Fold();
+  await expect(readModelCheck(audited, 0, fold, () => {}).finish(left.signal)).rejects.toThrow('left');
 });

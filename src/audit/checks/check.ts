@@ -25,8 +25,8 @@ export interface Check {
   readonly question: Question;
   /** Takes the next events, in the order of the store. The pass waits for it, which bounds memory. */
   take(events: readonly LoggedEvent[]): Found;
-  /** Checks what can be judged only after the last event. */
-  finish(): Found;
+  /** Checks what can be judged only after the last event. Rejects with the signal's reason soon after it aborts. */
+  finish(signal?: AbortSignal): Found;
   /** Releases its resources. Called once, also after an error. */
   close?(): Promise<void>;
 }

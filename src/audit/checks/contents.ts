@@ -68,14 +68,14 @@ export function contentsCheck(store: Store, end: number): Check {
       for (const event of events) verifyContent(event);
       return undefined;
     },
-    finish: async () => (erasures.failure() === undefined ? undefined : countedAgain(store, end)),
+    finish: async (signal) => (erasures.failure() === undefined ? undefined : countedAgain(store, end, signal)),
   };
 }
 
-async function countedAgain(store: Store, end: number): Promise<Failure | undefined> {
+async function countedAgain(store: Store, end: number, signal: AbortSignal | undefined): Promise<Failure | undefined> {
   const uncleared = (await store.unfinished()).filter(({ erases }) => !erases.isCleared);
   const unfinished = new Set(uncleared.map(({ position }) => position));
   const erasures = new Erasures();
-  for await (const events of store.read(0)) erasures.take(events);
+  for await (const events of store.read(0, { signal })) erasures.take(events);
   return erasures.failure((erasure) => erasure > end || unfinished.has(erasure));
 }

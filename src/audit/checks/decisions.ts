@@ -25,8 +25,8 @@ export function decisionsCheck(store: Store, end: number, fold: Fold): Check {
       for (const event of events) flaw ??= flawOf(event);
       return undefined;
     },
-    async finish() {
-      for await (const events of store.read(fold.position, { to: end })) await fold.apply(events);
+    async finish(signal) {
+      for await (const events of store.read(fold.position, { to: end, signal })) await fold.apply(events);
       const { misfit } = fold;
       return flaw === undefined || (misfit !== undefined && misfit.position! < flaw.position!) ? misfit : flaw;
     },

@@ -34,10 +34,10 @@ export function readModelCheck(
       await fold.apply(events.filter(({ position }) => position <= start));
       return undefined;
     },
-    async finish() {
+    async finish(signal) {
       for (let attempt = 1; ; attempt++)
         try {
-          return await compared(store, fold, onCompared);
+          return await compared(store, fold, onCompared, signal);
         } catch (error) {
           if (!(error instanceof SnapshotEndedError) || attempt === ATTEMPTS) throw error;
         }
@@ -49,14 +49,15 @@ async function compared(
   store: Store,
   fold: Fold,
   onCompared: (checkpoint: number) => void,
+  signal: AbortSignal | undefined,
 ): Promise<Failure | undefined> {
   const { snapshot, leaving } = await snapshotOf(store);
   try {
     const { position } = snapshot;
     if (position === undefined) throw lostCheckpoint();
     onCompared(position);
-    for await (const events of store.read(fold.position, { to: position })) await fold.apply(events);
-    return await firstDifference(fold.rows(), snapshot.all(), leaving);
+    for await (const events of store.read(fold.position, { to: position, signal })) await fold.apply(events);
+    return await firstDifference(fold.rows(signal), snapshot.all(), leaving);
   } finally {
     await snapshot.close();
   }

@@ -31,9 +31,11 @@ async function* foldUpTo(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   let { position: looked } = await store.head();
-  const { take: shown } = await steadyView(store);
+  // That of an owner is steady by itself.
+  const shown = owner === undefined ? (await steadyView(store)).take : undefined;
   using fold = new Fold({ shown });
-  const events = owner === undefined ? intactRange(store, 0, position) : eventsOfOwner(store, { to: position, owner });
+  const events =
+    owner === undefined ? intactRange(store, 0, position) : eventsOfOwner(store, { to: position, owner, signal });
   for await (const batch of events) {
     signal?.throwIfAborted();
     await fold.apply(batch);

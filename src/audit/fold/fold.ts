@@ -73,10 +73,11 @@ export class Fold implements Disposable {
     this.#position = events.at(-1)?.position ?? this.#position;
   }
 
-  /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id. */
-  async *rows(): AsyncGenerator<OwnedRow[], void, void> {
+  /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id, until the signal aborts. */
+  async *rows(signal?: AbortSignal): AsyncGenerator<OwnedRow[], void, void> {
     // Below every key: in SQLite's order, all integers come after -Infinity.
     for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await turn()) {
+      signal?.throwIfAborted();
       const found = this.#rows.all(owner, id, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
       if (found.length > 0)
         yield found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));

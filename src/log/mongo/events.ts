@@ -41,7 +41,7 @@ export function mongoEvents(
 ): Pick<Store, 'head' | 'append' | 'read' | 'findByIdempotencyKeys'> {
   const head = () => primary.read(() => knownHead(db, clock));
 
-  const read: Store['read'] = (after, { to, owner, id, erasures, checksKeys = false } = {}) => {
+  const read: Store['read'] = (after, { to, owner, id, erasures, checksKeys = false, signal } = {}) => {
     const about: Filter<EventDocument> = {
       ...(owner !== undefined && (erasures ? { $or: [{ owner }, ERASURE] } : { owner })),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
@@ -49,7 +49,7 @@ export function mongoEvents(
     const found = (from: number, end: number | undefined) =>
       batches<LoggedEvent>(
         (last, limit) => find(db, clock, { _id: between(last?.position ?? from, end), ...about }, limit, checksKeys),
-        BATCH,
+        { most: BATCH, signal },
       );
     return owner === undefined && id === undefined ? found(after, to) : searched({ head }, after, to, SEARCHED, found);
   };

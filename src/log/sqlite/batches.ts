@@ -34,14 +34,18 @@ export function firstRows<Row, Key>(table: Table<Row, Key>, start: Key, limit: n
   }
 }
 
-/** Reads a table in batches, in its turn of the queue. `owner`: whose rows they are. */
+/** Reads a table in batches, in its turn of the queue. `owner`: whose rows they are. `signal`: see `batches`. */
 export const tableBatches = <Row, Key>(
   reads: ReadQueue,
   owner: string | undefined,
   table: Table<Row, Key>,
   start: Key,
+  signal?: AbortSignal,
 ): AsyncGenerator<Row[]> =>
-  batches((last, limit) => {
-    const after = last === undefined ? start : table.keyOf(last);
-    return reads.do(owner, () => firstRows(table, after, limit));
-  }, BATCH);
+  batches(
+    (last, limit) => {
+      const after = last === undefined ? start : table.keyOf(last);
+      return reads.do(owner, () => firstRows(table, after, limit));
+    },
+    { most: BATCH, signal },
+  );

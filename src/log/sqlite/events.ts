@@ -94,19 +94,19 @@ export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQu
   return {
     head,
 
-    read(after, { to = MAX_POSITION, owner, id, erasures = false, checksKeys = false } = {}) {
+    read(after, { to = MAX_POSITION, owner, id, erasures = false, checksKeys = false, signal } = {}) {
       if (owner !== undefined || id !== undefined)
         return searched({ head }, after, to, SEARCHED, (from, end) => {
           const found = eventsIn((last, limit) =>
             eventsOf(queries.search, last, end, owner ?? null, id ?? null, Number(erasures), limit),
           );
-          return tableBatches(reads, owner, found, from);
+          return tableBatches(reads, owner, found, from, signal);
         });
       const rows = (position: number, limit: number) =>
         checksKeys
           ? eventsWithKeysOf(queries.readWithKeys, position, to, limit)
           : eventsOf(queries.read, position, to, limit);
-      return tableBatches(reads, undefined, eventsIn(rows), after);
+      return tableBatches(reads, undefined, eventsIn(rows), after, signal);
     },
 
     /**

@@ -128,7 +128,7 @@ export class MemoryStore implements Store {
 
   async *read(
     after: number,
-    { to = Number.POSITIVE_INFINITY, owner, id, erasures }: Selection = {},
+    { to = Number.POSITIVE_INFINITY, owner, id, erasures, signal }: Selection = {},
   ): AsyncGenerator<LoggedEvent[]> {
     const isWanted = (logged: LoggedEvent): boolean => {
       if (erasures && logged.type === 'OwnerErased') return true;
@@ -137,6 +137,7 @@ export class MemoryStore implements Store {
       return owned && (id === undefined || event?.plantId === id);
     };
     for (let last = after, isWhole = false; !isWhole; ) {
+      signal?.throwIfAborted();
       const found = await this.fresh('read', ({ events }) => {
         const start = indexAfter(events, last);
         return events.slice(start, start + this.#sizes.batch).filter(({ position }) => position <= to);
