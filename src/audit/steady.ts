@@ -122,22 +122,17 @@ export async function* eventsOfOwner(
   if (isGoingOn || isOver) throw new ErasedMeanwhileError();
 }
 
-/** A batch of a log, up to a position: of its events, those that were asked for. */
-export interface SelectedEvents {
-  readonly events: readonly LoggedEvent[];
-  readonly position: number;
-}
-
 /**
  * Of the events of a log, all, or those of one owner, of plants with one id, or both, that have their contents. Of an
- * erasure that had begun before, all are left out that it removes. Rejects with ErasedMeanwhileError at a later one of
- * the owner, and of anybody if plants of all owners were yielded: nobody could tell what is missing.
+ * erasure that had begun before, all are left out that it removes. Yields those of each batch, and the position up to
+ * which it reaches. Rejects with ErasedMeanwhileError at a later erasure of the owner, and of anybody if plants of all
+ * owners were yielded: nobody could tell what is missing.
  */
 export async function* selectedEvents(
   store: Store,
   { owner, id }: Pick<Selection, 'owner' | 'id'>,
   log: AsyncIterable<readonly LoggedEvent[]>,
-): AsyncGenerator<SelectedEvents> {
+) {
   if (owner === undefined && id === undefined) {
     for await (const events of log) yield { events, position: events.at(-1)!.position };
     return;

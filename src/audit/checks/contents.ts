@@ -8,15 +8,10 @@ import type { Check, Failure } from './check.ts';
 export const refersToNoErasure = (position: number): string =>
   `its content is missing, but position ${position}, to which it refers, is not an OwnerErased event`;
 
-/** The events that one erasure erased. */
-interface Missing {
-  count: number;
-  readonly first: number;
-}
-
 /** Compares how many events lack their content with what the OwnerErased events say. Memory grows with those alone. */
 export class Erasures {
-  readonly #missing = new Map<number, Missing>();
+  /** How many events each erasure erased, and the position of the first. */
+  readonly #missing = new Map<number, { count: number; readonly first: number }>();
   readonly #erased = new Map<number, number>();
   /** Positions of erasures that had not said that all contents are removed when they were read. */
   readonly #underWay = new Set<number>();

@@ -4,12 +4,6 @@ import type { Failure } from '../checks/check.ts';
 
 type Batches = AsyncIterable<readonly OwnedRow[]>;
 
-/** A row of the fold and that of a read model for one plant, which differ. Undefined: there is none. */
-interface Difference {
-  readonly expected: OwnedRow | undefined;
-  readonly actual: OwnedRow | undefined;
-}
-
 /**
  * The first difference between the fold of the log and a read model; undefined if they are equal. Both must be in
  * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory. `leaving`: the owner whose
@@ -45,7 +39,8 @@ export async function* differences(fold: Batches, model: Batches, limit: number)
   if (count > 0) yield changes;
 }
 
-async function* compared(fold: Batches, model: Batches): AsyncGenerator<Difference> {
+/** The rows of the fold and of a read model that differ, by plant. Undefined: there is none. */
+async function* compared(fold: Batches, model: Batches) {
   await using expected = new RowReader(fold);
   await using actual = new RowReader(model);
   while ((await expected.more()) && (await actual.more())) {

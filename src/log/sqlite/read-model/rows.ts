@@ -37,19 +37,14 @@ export function plantOf(query: StatementSync, owner: string, id: bigint): Plant 
   return row === undefined ? undefined : plantOfTexts(row, 0);
 }
 
-/** A key of SQLite's order, in which all integers come after -Infinity. */
-interface Above {
-  readonly owner: string;
-  readonly id: bigint | number;
-}
-
 /** Every row of the read model, in primary key order. */
 export async function* allPlants(db: DatabaseSync, reads: ReadQueue): AsyncGenerator<OwnedRow[]> {
   const query = prepareQuery(
     db,
     `SELECT owner, ${PLANT_COLUMNS} FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`,
   );
-  const plants: Table<OwnedRow, Above> = {
+  // In SQLite's order, all integers come after -Infinity.
+  const plants: Table<OwnedRow, { readonly owner: string; readonly id: bigint | number }> = {
     rows: ({ owner, id }, limit) =>
       (query.all(owner, id, limit) as unknown as SQLOutputValue[][]).map((row) =>
         withKey({ owner: row[0] as string, id: row[1] as bigint }, plantOfTexts(row, 2)),
