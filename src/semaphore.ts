@@ -16,6 +16,9 @@ export const OWNER_BUSY = new PlantStoreError(
 /** The error of a caller that waits no more. */
 export const LEFT = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
+/** The owner of all callers without a token: they share permits, and are told of no owner. No owner has this name. */
+export const NOBODY = '';
+
 /**
  * Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map.
  */
@@ -97,7 +100,7 @@ export class Semaphore {
 
   /**
    * A permit, at once if there is one. Rejects with OVERLOADED, or with TOO_MANY_REQUESTS if the owner's own callers
-   * hold its whole share. Callers without a token share one as an owner without a name, and are told of no owner.
+   * hold its whole share.
    *
    * `waits` is called if the caller waits, with what makes it wait no more: the promise then rejects with LEFT.
    */
@@ -137,7 +140,7 @@ export class Semaphore {
   }
 
   #errorOf(share: Share): PlantStoreError {
-    return share.owner !== '' && share.used > 0 && this.#isUsedUp(share) ? OWNER_BUSY : OVERLOADED;
+    return share.owner !== NOBODY && share.used > 0 && this.#isUsedUp(share) ? OWNER_BUSY : OVERLOADED;
   }
 
   /** Whether an owner has all that it may have. To take the last permit, an owner must have none. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Semaphore } from '../semaphore.ts';
+import { NOBODY, Semaphore } from '../semaphore.ts';
 import type { KeySet } from './keys/jwks.ts';
 import { type Principal, principalFrom } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
@@ -55,9 +55,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   // Tokens with a signature that is not of the key that they name, by digest, with the revision of the keys. Keys that
   // are added do not make such a token good.
   const forged = new LRUCache<string, number>({ max: cacheSize });
-  // Their callers are unknown, so that they share all permits.
   const verifications = new Semaphore({ permits: MAX_VERIFICATIONS, maxWait, maxWaiting: MAX_WAITING });
-  const verify = createVerifier(keys, issuer, audience, () => verifications.acquire(''));
+  const verify = createVerifier(keys, issuer, audience, () => verifications.acquire(NOBODY));
 
   async function judge(token: string, id: string): Promise<Principal> {
     const { revision } = keys;

@@ -94,17 +94,18 @@ export class Admission {
     this.#placesOf(connection).remove(connection);
     this.memory.remove(connection);
     this.turns.remove(connection);
+    this.#callers.left(connection.caller);
   }
 
   /** The token on a connection belongs to this owner. Throws RATE_LIMITED if the owner sends more than it may. */
   verified(connection: Connection, owner: string): void {
-    if (connection.caller.owner !== owner) connection.moveTo(this.#callers.of(owner));
+    if (connection.caller.owner !== owner) this.#move(connection, this.#callers.of(owner));
     this.#rate?.take(owner);
   }
 
   /** A connection is another instance's: nobody else's connections count with it. */
   trusted(connection: Connection): void {
-    if (connection.caller !== this.#instances) connection.moveTo(this.#instances);
+    if (connection.caller !== this.#instances) this.#move(connection, this.#instances);
   }
 
   /** A request begins on a connection. `isProbe`: it asks for the health of the instance. */
@@ -127,6 +128,12 @@ export class Admission {
     return permit instanceof Promise ? permit.catch((error) => this.#refuse(error, protocol)) : permit;
   }
 
+  #move(connection: Connection, caller: Caller): void {
+    const before = connection.caller;
+    connection.moveTo(caller);
+    this.#callers.left(before);
+  }
+
   #placesOf({ protocol }: Connection): Budget {
     return protocol === 'grpc' ? this.#places.grpc : this.#places.http;
   }
@@ -138,19 +145,19 @@ export class Admission {
 }
 
 /** The callers that have connections, by owner. */
-export class Callers {
-  readonly #known = new Map<string, WeakRef<Caller>>();
-  readonly #gone = new FinalizationRegistry<string>((owner) => {
-    if (this.#known.get(owner)?.deref() === undefined) this.#known.delete(owner);
-  });
+class Callers {
+  readonly #known = new Map<string, Caller>();
 
-  /** The caller of an owner: the same one as long as anything refers to it. */
+  /** The caller of an owner: the same one as long as it has a connection. */
   of(owner: string): Caller {
-    const known = this.#known.get(owner)?.deref();
-    if (known !== undefined) return known;
-    const caller = new Caller(owner);
-    this.#known.set(owner, new WeakRef(caller));
-    this.#gone.register(caller, owner);
+    const caller = this.#known.get(owner) ?? new Caller(owner);
+    this.#known.set(owner, caller);
     return caller;
+  }
+
+  /** Forgets a caller that has no connection. */
+  left(caller: Caller): void {
+    const isGone = caller.takes.http + caller.takes.grpc === 0;
+    if (isGone && this.#known.get(caller.owner) === caller) this.#known.delete(caller.owner);
   }
 }

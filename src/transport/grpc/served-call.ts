@@ -15,8 +15,8 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { codeName, requestIdOf, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
-import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
+import { RequestPermit } from '../admission/request-permit.ts';
 import { readMessage } from '../message-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
 import { type GrpcConnections, type Refusal, UNCOMPRESSED } from './connections.ts';
@@ -105,8 +105,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #request: object | undefined;
   #metadata: Metadata | undefined;
   #connection: GrpcConnection | undefined;
-  /** Its permit, or its wait for one. */
-  #permit: Disposable | undefined;
+  readonly #permit = new RequestPermit();
   /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
   #timer: NodeJS.Timeout | undefined;
   #isAnswering = false;
@@ -239,7 +238,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Runs at the end of every call, however it ends. */
   onCancel(): void {
     clearTimeout(this.#timer);
-    this.beginStream();
+    this.#permit.end();
     this.#report();
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.#code === undefined) this.#controller?.abort(OVER);
@@ -253,8 +252,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   /** Its answer lasts and is counted elsewhere. Gives the permit back. */
   beginStream(): void {
-    this.#permit?.[Symbol.dispose]();
-    this.#permit = undefined;
+    this.#permit.release();
   }
 
   holds(bytes: number): void {
@@ -283,16 +281,14 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   #takePermit(owner: string): void {
-    const permit = this.#options.admission.permit(owner, 'grpc', (waiting) => {
-      this.#permit = waiting;
-    });
-    const proceed = (granted: Permit) => {
-      this.#permit = granted;
-      if (this.#listener === undefined) this.beginStream();
-      else this.#handle();
-    };
-    if (permit instanceof Promise) permit.then(proceed, (error) => this.#fail(error));
-    else proceed(permit);
+    if (this.#listener === undefined) return;
+    const taken = this.#permit.take(this.#options.admission, owner, 'grpc');
+    if (taken === undefined) this.#handle();
+    else
+      taken.then(
+        () => this.#handle(),
+        (error) => this.#fail(error),
+      );
   }
 
   #handle(): void {

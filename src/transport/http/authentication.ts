@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
+import { NOBODY } from '../../semaphore.ts';
 import { connectionOf } from './connection.ts';
 import { protocolOf } from './observe.ts';
 
@@ -16,9 +17,6 @@ export type Authenticate = Authenticator['authenticate'];
 
 /** Called once: without an error when the request continues, or with the error to answer. */
 export type Next = (error?: Error) => void;
-
-/** All callers without a token share their permits as one owner. No owner has an empty name. */
-const NOBODY = '';
 
 /** The hook that lets in whom `authenticate` knows, and sets `request.principal`, before a body is read. */
 export const authentication =

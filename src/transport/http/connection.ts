@@ -129,9 +129,7 @@ export class HttpConnection extends Connection {
   permit(owner: string, response: ServerResponse, protocol: Protocol): void | Promise<void> {
     const exchange = this.#exchange;
     if (exchange?.response !== response) throw LEFT;
-    const permit = this.#admission.permit(owner, protocol, (waiting) => exchange.awaits(waiting));
-    if (permit instanceof Promise) return permit.then((granted) => exchange.keep(granted));
-    exchange.keep(permit);
+    return exchange.permit.take(this.#admission, owner, protocol);
   }
 
   /** Serves a request that is parsed: at once, unless the end of the one before it came in the same piece. */
@@ -158,7 +156,7 @@ export class HttpConnection extends Connection {
   /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
   beginStream(): void {
     if (this.#exchange === undefined) return;
-    this.#exchange.release();
+    this.#exchange.permit.release();
     this.#exchange.isStream = true;
     this.#socket.setKeepAlive(true, SILENCE);
     if (this.#bytes !== undefined) this.#socket.destroy();
@@ -167,7 +165,7 @@ export class HttpConnection extends Connection {
   /** The answer is sent without a permit. It takes so many bytes until its end. */
   sends(bytes: number): void {
     if (this.#exchange === undefined) return;
-    this.#exchange.release();
+    this.#exchange.permit.release();
     this.#exchange.unread = bytes;
     this.#count();
   }
@@ -230,7 +228,7 @@ export class HttpConnection extends Connection {
     this.#parsePiece();
     if (this.#bodyLeft > 0 && !this.#mustWait()) this.#parsePiece();
     this.#count();
-    return this.#hasWork();
+    return this.#goesOn();
   }
 
   #parsePiece(): void {
@@ -281,7 +279,7 @@ export class HttpConnection extends Connection {
   #close(): void {
     this.#bytes = undefined;
     this.#admission.closed(this);
-    this.#exchange?.end();
+    this.#exchange?.permit.end();
   }
 
   /** Node resumes the socket when a request is read, also when enough waits. */
@@ -291,21 +289,25 @@ export class HttpConnection extends Connection {
   }
 
   #wake(): void {
-    if (this.#hasWork()) this.#admission.turns.add(this);
+    if (this.#goesOn()) this.#admission.turns.add(this);
   }
 
-  #hasWork(): boolean {
+  /** Whether there are bytes to parse now. If none are left, more are read, or the parser learns that none come. */
+  #goesOn(): boolean {
     if (this.#bytes !== undefined) return !this.#mustWait();
     if (this.#isPaused) {
       this.#isPaused = false;
       this.#socket.resume();
     }
-    if (this.#hasEnded === true) {
-      this.#hasEnded = undefined;
-      if (answerOn(this.#socket) === undefined || this.#exchange?.isStream) this.#leave();
-      else setTimeout(() => this.#leave(), GRACE).unref();
-    }
+    if (this.#hasEnded === true) this.#tellEnd();
     return false;
+  }
+
+  /** Tells the parser that nothing more comes: at once, unless an answer may still be in time. */
+  #tellEnd(): void {
+    this.#hasEnded = undefined;
+    if (answerOn(this.#socket) === undefined || this.#exchange?.isStream) this.#leave();
+    else setTimeout(() => this.#leave(), GRACE).unref();
   }
 
   /** Tells the parser that the client sends nothing more. It ends the connection. */
@@ -326,7 +328,7 @@ export class HttpConnection extends Connection {
   /** The request is answered, or its client has left. The rest of an answered request may still come. */
   #answered(exchange: Exchange): void {
     const request = exchange.response.req;
-    exchange.end();
+    exchange.permit.end();
     this.#exchange = undefined;
     this.#answeredRequest = request;
     this.#parsed = 0;

@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** Methods that the service knows. All others share one label, so that clients cannot create metrics. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const LABELLED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 const OK = 0;
 const CANCELLED = 1;
@@ -47,7 +47,7 @@ export class ObservedRequests extends LogController {
     const begun = performance.now();
     const { socket } = request;
     const written = socket.bytesWritten;
-    const method = METHODS.has(request.method) ? request.method : '_OTHER';
+    const method = LABELLED_METHODS.has(request.method) ? request.method : '_OTHER';
     const route = this.#templateOf(request.routeOptions.url);
     const protocol = protocolOf(request);
     const span = observer.tracing?.begin({ protocol, method, route, headers: request.headers });

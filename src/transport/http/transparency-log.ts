@@ -5,7 +5,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
-import { LEFT, type Semaphore } from '../../semaphore.ts';
+import { LEFT, NOBODY, type Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
@@ -23,11 +23,6 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 const SECONDS = 'public, max-age=5';
 /** For resources that may change when a key is rotated. */
 const HOUR = 'public, max-age=3600';
-
-/**
- * All readers share the permits of one owner: reads of the public log are free and must not delay callers with a token.
- */
-const NOBODY = '';
 
 const compress = promisify(gzip);
 
@@ -49,6 +44,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     body: (request: FastifyRequest, reply: FastifyReply) => Promise<string | Uint8Array>,
   ): void =>
     addResource(app, `/log/${path}`, async (request, reply) => {
+      // Reads of the public log are free, and must not delay callers with a token.
       using _permit = await proofs.acquire(NOBODY);
       if (request.socket.destroyed) throw LEFT;
       try {
@@ -61,7 +57,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     });
 
   /** Throws EVENT_NOT_FOUND unless the log has so many events. Another instance may have told of a larger one. */
-  const require = async (size: number): Promise<void> => {
+  const checkReached = async (size: number): Promise<void> => {
     if (size > log.status.head && size > (await log.head()).position)
       throw notThere('the log does not have that many events');
   };
@@ -74,7 +70,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     const position = positionOf(param(request, 'position'));
     const checkpoint = await checkpoints.latest();
     if (position > checkpoint.size) {
-      await require(position);
+      await checkReached(position);
       throw notThere(notIncluded(checkpoints, position));
     }
     const { proof } = await proveEvent(tree, checkpoint, position);
@@ -86,7 +82,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     const place = parseIndexPath(param(request, '*'));
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
-    await require(sizeFor(tile));
+    await checkReached(sizeFor(tile));
     reply.header('cache-control', cachingOf(tile.width));
     return tree.readTile(tile);
   });
@@ -94,7 +90,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
   add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
     const place = parseIndexPath(param(request, '*'));
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
-    await require(sizeFor({ level: 0, ...place }));
+    await checkReached(sizeFor({ level: 0, ...place }));
     reply.header('cache-control', cachingOf(place.width));
     const { bundle } = await tree.readBlock(place.index, place.width);
     varyBy(reply, 'accept-encoding');

@@ -1,0 +1,42 @@
+import type { Protocol } from '../../observe/request.ts';
+import { LEFT, type Permit } from '../../semaphore.ts';
+import type { Admission } from './admission.ts';
+
+/** The permit of one request, or its wait for it: given back once, whichever it is. */
+export class RequestPermit {
+  #held: Disposable | undefined;
+  #isOver = false;
+
+  /**
+   * Takes a permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS if there is none in time, and with
+   * LEFT, at once or later, if the request is over.
+   */
+  take(admission: Admission, owner: string, protocol: Protocol): void | Promise<void> {
+    if (this.#isOver) throw LEFT;
+    const permit = admission.permit(owner, protocol, (waiting) => {
+      this.#held = waiting;
+    });
+    if (permit instanceof Promise) return permit.then((granted) => this.#keep(granted));
+    this.#held = permit;
+  }
+
+  /** Gives it back, although the request goes on. */
+  release(): void {
+    this.#held?.[Symbol.dispose]();
+    this.#held = undefined;
+  }
+
+  /** The request is over. */
+  end(): void {
+    this.release();
+    this.#isOver = true;
+  }
+
+  #keep(granted: Permit): void {
+    if (this.#isOver) {
+      granted[Symbol.dispose]();
+      throw LEFT;
+    }
+    this.#held = granted;
+  }
+}
