@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { toBase64 } from './tlog/bytes.ts';
 import { isKeyName, parseWitnessKey } from './tlog/verifier-key.ts';
 
 /**
@@ -101,6 +102,10 @@ const witness = z.string().transform((value, context) => {
   }
 });
 
+/** By their keys: one with two names or addresses is no quorum of two. */
+const areDifferent = (witnesses: readonly z.output<typeof witness>[]): boolean =>
+  new Set(witnesses.map(({ key }) => toBase64(key.publicKey))).size === witnesses.length;
+
 /** So that one owner's largest batch of requests, and the events that they become, fit in their shares. */
 const MIN_MEMORY = 32 * 1024 * 1024;
 
@@ -164,8 +169,8 @@ export const SETTINGS = {
   ),
   AUDIT_SIGNING_KEY: secret('an Ed25519 private key, as PKCS #8 in PEM', ed25519Key),
   WITNESSES: values(
-    'URL=VKEY with the vkey of a witness, or several separated by spaces',
-    list(/\s+/).pipe(z.array(witness)),
+    'URL=VKEY with the vkey of a witness, or several of different witnesses, separated by spaces',
+    list(/\s+/).pipe(z.array(witness).refine(areDifferent)),
   ),
   WITNESS_QUORUM: values('a whole number from 1 to the number of witnesses', integer(1, 999)),
   STRICT_READS: flag('false'),

@@ -10,6 +10,7 @@ const ed25519 = generateKeyPairSync('ed25519').privateKey;
 
 const WITNESS = cosignatureKey('witness.example', ed25519);
 const VKEY = formatVerifierKey(WITNESS);
+const OTHER = cosignatureKey('other.example', generateKeyPairSync('ed25519').privateKey);
 
 const JWT = { JWKS_URL: 'https://issuer.test/jwks.json', JWT_ISSUER: 'https://issuer.test/', JWT_AUDIENCE: 'plants' };
 
@@ -122,7 +123,7 @@ test('every variable is read', () => {
     AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
     LOG_ORIGIN: 'log.example/plants',
     PUBLIC_LOG: 'false',
-    WITNESSES: `https://one.example/w=${VKEY}\n http://two.example=${VKEY}`,
+    WITNESSES: `https://one.example/w=${VKEY}\n http://two.example=${formatVerifierKey(OTHER)}`,
     WITNESS_QUORUM: '1',
     STRICT_READS: 'true',
     LIST_CACHE_BYTES: '0',
@@ -174,7 +175,7 @@ test('every variable is read', () => {
     witnesses: {
       witnesses: [
         { url: new URL('https://one.example/w'), key: WITNESS },
-        { url: new URL('http://two.example'), key: WITNESS },
+        { url: new URL('http://two.example'), key: OTHER },
       ],
       quorum: 1,
     },
@@ -212,6 +213,9 @@ test.each([
   ['WITNESSES', `https://one.example=${VKEY.slice(0, -2)}=`],
   ['WITNESSES', `ftp://one.example=${VKEY}`],
   ['WITNESSES', `https://one.example=${formatVerifierKey({ ...WITNESS, type: 1 })}`],
+  // One witness, with two addresses, and with two names.
+  ['WITNESSES', `https://one.example=${VKEY} https://two.example=${VKEY}`],
+  ['WITNESSES', `https://one.example=${VKEY} https://one.example=${formatVerifierKey({ ...WITNESS, name: 'two' })}`],
   ['WITNESS_QUORUM', '0'],
   ['WITNESS_QUORUM', '1'],
   ['JWKS_MAX_STALE', '1d'],
