@@ -30,7 +30,7 @@ export const HANDSHAKE_HELD = 64 * 1024;
  * connection's turn, once the client's first record is there, and then counts as memory of requests. Few of them are
  * read at once; all others wait in their sockets.
  */
-export class Handshakes {
+export class Handshakes implements HandshakeListener {
   readonly server: TlsServer;
   readonly #admission: Admission;
   readonly #milliseconds: number;
@@ -61,7 +61,8 @@ export class Handshakes {
     this.#milliseconds = milliseconds;
     this.#plain = plain;
     this.server = createServer({ ...options, handshakeTimeout: milliseconds, ALPNProtocols: ['h2'] }, (socket) => {
-      this.#byName.get(nameOf(socket))?.over();
+      const handshake = this.#byName.get(nameOf(socket));
+      if (handshake !== undefined) this.#over(handshake);
       agreed(socket);
     });
     // A failed or slow handshake leaves its connection open.
@@ -70,37 +71,41 @@ export class Handshakes {
 
   /** Agrees on TLS on a socket that was accepted, or passes it on, by its first byte. */
   add(socket: Socket): void {
-    const name = nameOf(socket);
-    const handshake = new Handshake(socket, this.#admission);
-    const timer = setTimeout(() => handshake.end(), this.#milliseconds);
-    handshake.over = () => {
-      handshake.over = () => {};
-      clearTimeout(timer);
-      // A lost connection may be found closed when its client has opened another one on its port.
-      if (this.#byName.get(name) === handshake) this.#byName.delete(name);
-      this.#admission.closed(handshake);
-      this.#forget(handshake);
-      this.#next();
-    };
-    handshake.plain = () => {
-      handshake.over();
-      this.#plain(socket);
-    };
-    handshake.whole = () => {
-      this.#whole.push(handshake);
-      this.#next();
-    };
-    handshake.begin = () => {
-      this.#coming.delete(handshake);
-      this.#read.add(handshake);
-      this.server.emit('connection', socket);
-    };
-    socket.once('close', () => handshake.over());
-    this.#byName.set(name, handshake);
+    const handshake = new Handshake(socket, this.#admission, this.#milliseconds, this);
+    socket.once('close', () => this.#over(handshake));
+    this.#byName.set(handshake.name, handshake);
   }
 
+  /** Ends all that are under way. */
   end(): void {
     for (const handshake of this.#byName.values()) handshake.end();
+  }
+
+  plain(handshake: Handshake): void {
+    this.#over(handshake);
+    this.#plain(handshake.socket);
+  }
+
+  whole(handshake: Handshake): void {
+    this.#whole.push(handshake);
+    this.#next();
+  }
+
+  begin(handshake: Handshake): void {
+    this.#coming.delete(handshake);
+    this.#read.add(handshake);
+    this.server.emit('connection', handshake.socket);
+  }
+
+  /** It has agreed on TLS, or never will. No effect the second time. */
+  #over(handshake: Handshake): void {
+    if (handshake.isOver) return;
+    handshake.finish();
+    // A lost connection may be found closed when its client has opened another one on its port.
+    if (this.#byName.get(handshake.name) === handshake) this.#byName.delete(handshake.name);
+    this.#admission.closed(handshake);
+    this.#forget(handshake);
+    this.#next();
   }
 
   #forget(handshake: Handshake): void {
@@ -141,48 +146,66 @@ export class Handshakes {
   }
 }
 
+/** What is told of a handshake. */
+interface HandshakeListener {
+  /** Its connection does not begin as TLS does. */
+  plain(handshake: Handshake): void;
+  /** Its client's first record is there. */
+  whole(handshake: Handshake): void;
+  /** It is its turn to begin. */
+  begin(handshake: Handshake): void;
+}
+
 /** A connection of which it is not known yet what it speaks, or that does not speak TLS yet. */
 class Handshake extends Connection {
   readonly protocol = 'grpc';
-  /** It does not begin as TLS does. */
-  plain: () => void = () => {};
-  /** Its client's first record is there. */
-  whole: () => void = () => {};
-  begin: () => void = () => {};
-  over: () => void = () => {};
-  readonly #socket: Socket;
+  readonly socket: Socket;
+  readonly name: string;
+  isOver = false;
   readonly #admission: Admission;
+  readonly #listener: HandshakeListener;
   readonly #early: EarlyBytes;
+  readonly #timer: NodeJS.Timeout;
   #isWhole = false;
 
-  constructor(socket: Socket, admission: Admission) {
+  /** Ends its connection after so many milliseconds, unless it is finished. */
+  constructor(socket: Socket, admission: Admission, milliseconds: number, listener: HandshakeListener) {
     super(admission.fresh.grpc);
-    this.#socket = socket;
+    this.socket = socket;
+    this.name = nameOf(socket);
     this.#admission = admission;
+    this.#listener = listener;
+    this.#timer = setTimeout(() => this.end(), milliseconds);
     admission.opened(this);
     this.#early = new EarlyBytes(socket, MAX_RECORD, () => this.#receive());
+  }
+
+  /** Nothing more comes of it. */
+  finish(): void {
+    this.isOver = true;
+    clearTimeout(this.#timer);
   }
 
   #receive(): void {
     const { bytes } = this.#early;
     if (bytes[0] !== FIRST) {
       this.#early.putBack();
-      this.plain();
+      this.#listener.plain(this);
       return;
     }
     const { length } = bytes;
     if (length > MAX_RECORD) {
-      this.#socket.destroy();
+      this.socket.destroy();
       return;
     }
     this.#admission.memory.set(this, length);
     if (this.#isWhole || length < HEAD || length < HEAD + bytes.readUInt16BE(LENGTH)) return;
     this.#isWhole = true;
-    this.whole();
+    this.#listener.whole(this);
   }
 
   override work(): boolean {
-    const socket = this.#socket;
+    const { socket } = this;
     if (socket.destroyed) return false;
     this.#early.putBack();
     stopReading(socket);
@@ -190,20 +213,20 @@ class Handshake extends Connection {
     // It may have been ended to make room.
     if (socket.destroyed) return false;
     this.#admission.turns.follows(SIGNATURE);
-    this.begin();
+    this.#listener.begin(this);
     return false;
   }
 
   goOn(): void {
-    startReading(this.#socket);
+    startReading(this.socket);
   }
 
   stop(): void {
-    stopReading(this.#socket);
+    stopReading(this.socket);
   }
 
   override end(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 }
 
