@@ -35,9 +35,10 @@ Example:
       const found = await withStore('read', (store) => erasureIn(store.read((to ?? 1) - 1, { to }), options));
       if (found?.event?.type !== 'OwnerErased')
         throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
-      const { erased } = found.event;
+      const { position: at, erases, event } = found;
+      const state = erases?.isCleared === false ? 'is being removed' : 'is gone';
       await print([
-        `Position ${found.position} erased ${JSON.stringify(options.owner)}: the content of ${counted(erased, 'event')} is gone.`,
+        `Position ${at} erased ${JSON.stringify(options.owner)}: the content of ${counted(event.erased, 'event')} ${state}.`,
       ]);
     });
 

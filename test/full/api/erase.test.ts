@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallOptions, createClient } from '@connectrpc/connect';
 import { expect, onTestFinished, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
+import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { command } from '../../support/command.ts';
+import { added, append } from '../../support/events.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -36,6 +40,22 @@ async function erase(service: Service, open: (typeof TRANSPORTS)[number]['open']
     if (step.case === 'outcome') outcome = { position: step.value.position, events: step.value.events };
   return outcome;
 }
+
+test('check-erasure says of contents that are not removed yet that they are being removed', async () => {
+  const directory = temporaryDirectory(onTestFinished);
+  const store = openSqlite(directory);
+  const [plant] = await append(store, added(OWNER, 1n));
+  const erases = { owner: OWNER, key: new Uint8Array(16), isCleared: false, isPublished: false };
+  const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+  await store.append([{ ...seal(headAt(plant!), event, randomUUID(), plant!.time), erases }]);
+  const check = ['audit', 'check-erasure', '--owner', OWNER, '--key', '00'.repeat(16)];
+  const told = async () => (await command(check, { DATA_DIR: directory })).stdout;
+  expect(await told()).toBe(`Position 2 erased "${OWNER}": the content of 1 event is being removed.\n`);
+  for await (const _ of store.eraseContents(OWNER, 2));
+  for await (const _ of store.clearErased([2]));
+  expect(await told()).toBe(`Position 2 erased "${OWNER}": the content of 1 event is gone.\n`);
+  await store.close();
+});
 
 /** Adds and deletes plants of the owner over REST, with a key. */
 async function fill(service: Service): Promise<void> {
