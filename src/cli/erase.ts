@@ -1,5 +1,7 @@
 import { Command } from 'commander';
+import { PlantStoreError } from '../domain/errors.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
+import type { EventLogOptions } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { nameOf, ownerName, subjectKey } from './arguments.ts';
 import { Progress, print } from './output.ts';
@@ -48,11 +50,33 @@ Example:
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** Opens the log, because the erasure waits for its projector. */
+/** Opens the log, because the erasure waits for its projector. A rejection says what that, or an append, met last. */
 async function erase(store: Store, request: EraseRequest, publishes: boolean): Promise<Erased> {
+  let [fault, broken]: [unknown, Error | undefined] = [undefined, undefined];
+  const options: EventLogOptions = {
+    publishes,
+    onFault: (error) => {
+      fault = error;
+    },
+    onReadModel: (error) => {
+      broken = error;
+    },
+  };
+  try {
+    return await erased(store, request, options);
+  } catch (error) {
+    const reason = broken ?? fault;
+    if (reason === undefined || !(error instanceof PlantStoreError)) throw error;
+    throw new Error(`${error.message}; the last fault: ${reason instanceof Error ? reason.message : reason}`, {
+      cause: error,
+    });
+  }
+}
+
+async function erased(store: Store, request: EraseRequest, options: EventLogOptions): Promise<Erased> {
   await using stack = new AsyncDisposableStack();
   const { openLog } = await import('../log/log.ts');
-  const log = stack.adopt(await openLog(store, { onFault: () => {}, publishes }), (opened) => opened.close());
+  const log = stack.adopt(await openLog(store, options), (opened) => opened.close());
   const progress = new Progress();
   for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
