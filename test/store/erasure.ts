@@ -112,6 +112,23 @@ export function erasureContract(name: string, open: OpenSearchable): void {
     );
 
     test(
+      'who reads the log slowly gets nothing of an owner once the outcome was given',
+      on(async ({ store }) => {
+        // One read of the store, and more than one batch.
+        await append(store, ...Array.from({ length: 250 }, (_, id) => added(OWNER, BigInt(id))));
+        await project(store);
+        const log = await openLog(override(store, { close: async () => {} }), quiet);
+        const reading = log.read(0);
+        const next = async () => ((await reading.next()).value as LoggedEvent[]).map(({ event }) => event?.type);
+        expect(await next()).toEqual(Array(200).fill('PlantAdded'));
+        await eraseWords(log);
+        expect(await next()).toEqual(Array(50).fill(undefined));
+        expect((await reading.next()).done).toBe(true);
+        await log.close();
+      }),
+    );
+
+    test(
       'while another instance finishes an erasure, its caller is told that it goes on, and may leave',
       on(async ({ store }) => {
         await fill(store);

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
-import { openLog } from '../../src/log/log.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
 import { readLog } from '../../src/log/tail/read.ts';
 import { Tail } from '../../src/log/tail/tail.ts';
@@ -62,5 +62,37 @@ test('who reads the log once an erasure is complete gets nothing of the owner, w
     [true, undefined],
     [true, undefined],
   ]);
+  for (const each of [log, other]) await each.close();
+});
+
+const OWNER = { owner: 'gone', actor: 'gone' };
+const add = (log: EventLog, id: bigint) =>
+  log.submit({ type: 'AddPlant', ...OWNER, plant: { id, name: 'Fern', tag: undefined } });
+const contents = ({ value }: IteratorResult<readonly LoggedEvent[]>) =>
+  (value as LoggedEvent[]).map(({ type, content }) => [type, content !== undefined]);
+
+test('who follows the log at an instance that was cut off meanwhile gets nothing of an owner once an erasure is complete', async () => {
+  const { store, second } = await openMemoryStore();
+  const log = await openLog(store, { onFault: () => {} });
+  const reached = await second();
+  let reachable = Promise.resolve();
+  const cutOff = override(reached, { lease: async () => false, head: () => reachable.then(() => reached.head()) });
+  const other = await openLog(cutOff, { onFault: () => {} });
+  const following = other.read(0, { follow: true });
+  const first = following.next();
+  await add(log, 1n);
+  expect(contents(await first)).toEqual([['PlantAdded', true]]);
+  await add(log, 2n);
+  await other.head();
+  const gate = Promise.withResolvers<void>();
+  reachable = gate.promise;
+  for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
+  const next = following.next();
+  gate.resolve();
+  expect(contents(await next)).toEqual([
+    ['PlantAdded', false],
+    ['OwnerErased', true],
+  ]);
+  await following.return(undefined);
   for (const each of [log, other]) await each.close();
 });

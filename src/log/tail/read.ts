@@ -1,9 +1,13 @@
+import { monotonic } from '../../time/host.ts';
+import { slices } from '../batches.ts';
 import type { LoggedEvent } from '../event/event.ts';
+import type { Store } from '../store.ts';
 import { intactRange } from '../whole-range.ts';
-import type { Follower } from './follower.ts';
+import { type Follower, GENERATION_LIMIT } from './follower.ts';
 import type { Tail } from './tail.ts';
 
-const BATCH = 1_000;
+/** Most events of a batch. */
+const BATCH = 200;
 
 /** How to read the log. */
 export interface ReadOptions {
@@ -17,7 +21,8 @@ export interface ReadOptions {
  * The events after a position, in order, each once: from the store where the tail does not reach back, and up to the
  * last erasure, then from the tail. Without `follow` it ends at a head that includes everything acknowledged before the
  * first batch was requested. Its only state is a position, so it never skips or repeats an event, however slow its
- * reader is. Rejects with BrokenChainError where the store has lost an event.
+ * reader is. When a batch is asked for, its contents were in the store GENERATION_LIMIT milliseconds ago at most.
+ * Rejects with BrokenChainError where the store has lost an event.
  */
 export async function* readLog(
   follower: Follower,
@@ -31,8 +36,9 @@ export async function* readLog(
   let position = after;
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
+    if (isOld(follower.lookedAt)) await follower.sync();
     if (position < tail.readableAfter) {
-      for await (const batch of intactRange(store, position)) {
+      for await (const batch of presentRange(store, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);
         position = wanted.at(-1)?.position ?? position;
@@ -46,6 +52,19 @@ export async function* readLog(
       position = batch.at(-1)!.position;
       yield batch;
     } else await extended(tail, [follower.changed, signal]);
+  }
+}
+
+const isOld = (time: number): boolean => monotonic() >= time + GENERATION_LIMIT;
+
+/** The events after a position, in batches. Ends where what was read is old by now: it may have been erased since. */
+async function* presentRange(store: Store, after: number): AsyncGenerator<readonly LoggedEvent[]> {
+  for await (const read of intactRange(store, after)) {
+    const readAt = monotonic();
+    for (const batch of slices(read, BATCH)) {
+      yield batch;
+      if (isOld(readAt)) return;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { plantsAsOf } from '../../../src/audit/fold/as-of.ts';
 import type { OwnedRow } from '../../../src/log/store.ts';
+import { pause } from '../../../src/time/pause.ts';
 import { OWNERS } from '../draws.ts';
 import type { Instance } from '../instance.ts';
 import { FollowJudge, judgeAsOf } from '../judges/audit.ts';
@@ -21,13 +22,17 @@ export function asOf(world: World, owner: string | undefined, back: number): voi
   });
 }
 
+/** Milliseconds for which a reader of the log does not read on, now and then. */
+const SLOW = 2_000;
+
 /** Somebody who reads the log, and goes on after the last position whenever the stream ends. */
 export class LogReader extends StreamReader {
   readonly judge: FollowJudge;
 
   constructor(world: World, instance: Instance) {
     super(world, instance);
-    this.judge = new FollowJudge(world.truth);
+    // A server that was deposed may know of no erasure.
+    this.judge = new FollowJudge(world.truth, world.plan.strictReads ? world.commands.erased : new Map());
     this.open();
   }
 
@@ -43,6 +48,7 @@ export class LogReader extends StreamReader {
       for await (const events of log.read(this.judge.position, { follow: true })) {
         if (!isCurrent()) return;
         this.world.judge(() => this.judge.take(events));
+        if (this.world.random.whole(0, 9) === 0) await pause(SLOW);
       }
     };
     process.do(() =>

@@ -17,14 +17,20 @@ export function judgeAsOf(truth: Truth, owner: string, position: number, rows: r
   throw new Violation('as of', `${owner} is said to have had ${ids(of)} at ${position}, and had ${ids(then)}`, owner);
 }
 
-/** Judges what a reader of the log gets over any number of streams: every event once, in order, and as it is. */
+/**
+ * Judges what a reader of the log gets over any number of streams: every event once, in order, and as it is, without
+ * the content once the outcome of its owner's erasure was given.
+ */
 export class FollowJudge {
   readonly #truth: Truth;
+  readonly #erased: ReadonlyMap<string, number>;
   /** That of the last event. */
   position = 0;
 
-  constructor(truth: Truth) {
+  /** `erased`: the position of each owner's last erasure whose outcome was given. */
+  constructor(truth: Truth, erased: ReadonlyMap<string, number>) {
     this.#truth = truth;
+    this.#erased = erased;
   }
 
   /** The reader gets the next events. Throws Violation. */
@@ -36,6 +42,8 @@ export class FollowJudge {
       const owner = plantEventOf(expected)?.owner;
       if (event === undefined && this.#truth.erasedAt(owner!) < position)
         throw new Violation('follow', `a reader of the log gets ${position} without its content`, owner);
+      if (event !== undefined && position < (this.#erased.get(owner!) ?? 0))
+        throw new Violation('follow', `a reader of the log gets ${position}, which is erased`, owner);
       this.position = position;
     }
   }

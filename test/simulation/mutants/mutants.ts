@@ -412,6 +412,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: `if (position < tail.readableAfter - 3) {`,
   },
   {
+    what: 'a reader of the log gets from memory what was erased while the instance was frozen',
+    file: 'log/tail/read.ts',
+    from: `if (isOld(follower.lookedAt)) await follower.sync();`,
+    to: ``,
+  },
+  {
     what: 'an instance says for good that its store cannot be reached',
     file: 'log/tail/follower.ts',
     from: `if (isReachable !== true) onChange(undefined);`,
