@@ -95,7 +95,11 @@ export class EventLog {
     this.#committer = new Committer(follower, states, new Appender(follower, onFault), this.#limits, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
-    follower.changed.addEventListener('abort', () => this.#projector.stop());
+    follower.changed.addEventListener('abort', () => {
+      this.#projector.stop();
+      // It answers nothing more, and so must not write for the others.
+      void this.#forwarding?.close();
+    });
     this.#running = Promise.all([this.#projector.run(), follower.watch(this.#stop.signal, onReachable ?? (() => {}))]);
   }
 

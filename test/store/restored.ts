@@ -77,6 +77,23 @@ export function restoredContract(name: string, open: OpenDatabase): void {
       );
 
     test(
+      'the writer lets another instance write, and forwards nothing',
+      on(async (scene) => {
+        const { log, store } = scene;
+        const openLink = () => expect.fail('a link was opened');
+        log.join({ contact: () => ({ address: 'this' }), openLink, onReachable: () => {}, onFault: () => {} });
+        await expect.poll(() => log.status.role).toBe('writer');
+        await cut(scene, 2);
+        await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
+        await expect.poll(() => log.status.role).toBe('alone');
+        expect(await store.lease('writer', 'another', 60_000, { address: 'another', secret: '' })).toBe(true);
+        await sleep(500);
+        expect(log.status.role).toBe('alone');
+        await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
+      }),
+    );
+
+    test(
       'a start behind it names the first event that is missing, however far the read model is',
       on(async ({ store, database }) => {
         for (const position of [5, 4]) await database.removeEvent(position);
