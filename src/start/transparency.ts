@@ -57,6 +57,7 @@ export function openTransparency(
   signed.latest().catch(() => {});
   return {
     ...{ tree, key },
+    covers: (size: number) => signed.covers(size),
     /** Checkpoints that the log alone has signed. */
     signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed,
     /** Checkpoints for everybody: with witnesses, those that enough of them have cosigned. */

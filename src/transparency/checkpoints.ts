@@ -75,6 +75,10 @@ export class LogCheckpoints implements Checkpoints {
   #making: Promise<void> | undefined;
   #fault: Error | undefined;
   #again: Timer | undefined;
+  /** Whether the tree is to be forgotten before the next attempt. */
+  #isStale = false;
+  /** Events up to which what the tree remembers makes what was signed. */
+  #checked = 0;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
@@ -93,10 +97,20 @@ export class LogCheckpoints implements Checkpoints {
     return this.#last!;
   }
 
+  /** Whether a checkpoint that is signed here has so many events, and the tree what makes its root. */
+  async covers(size: number): Promise<boolean> {
+    if (size > this.#checked) await this.latest().catch(() => {});
+    return size <= this.#checked;
+  }
+
   async #make(): Promise<void> {
     const began = monotonic();
+    if (this.#isStale) this.#forget();
     try {
-      this.#last = await signNext(this.#options, this.#last);
+      const next = await signNext(this.#options, this.#last);
+      // The same one again says nothing of what the tree remembers.
+      if (next !== this.#last) this.#checked = next.size;
+      this.#last = next;
       this.#tell(undefined);
       this.#tried = { began };
     } catch (error) {
@@ -108,8 +122,14 @@ export class LogCheckpoints implements Checkpoints {
     }
   }
 
+  #forget(): void {
+    this.#options.tree.forget();
+    this.#isStale = false;
+    this.#checked = 0;
+  }
+
   #tell(fault: Error | undefined): void {
-    if (fault !== undefined && this.#fault === undefined) this.#options.tree.forget();
+    if (fault !== undefined && this.#fault === undefined) this.#forget();
     this.#fault = fault;
     this.#options.onFault(fault);
   }
@@ -118,7 +138,8 @@ export class LogCheckpoints implements Checkpoints {
   #tryAgain(): void {
     this.#again = undefined;
     if (this.#fault === undefined) return;
-    this.#options.tree.forget();
+    // Not during an attempt, which would read what another one has forgotten.
+    this.#isStale = true;
     this.#tried = { began: Number.NEGATIVE_INFINITY };
     this.latest().catch(() => {});
   }

@@ -8,6 +8,7 @@ import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
+import { CannotSignError } from '../../src/log/unavailable.ts';
 import { implementReceipts, type Receipts } from '../../src/plants/receipts.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
@@ -15,6 +16,7 @@ import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
 import { keptIn } from '../../src/transparency/signed-checkpoint.ts';
 import { eraseWords } from '../store/erasure.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
+import { added, append } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { ALICE } from '../support/principal.ts';
@@ -94,6 +96,34 @@ test('while no checkpoint can be signed, it is not tried for each who asks', asy
   const checkpoints = new LogCheckpoints({ head, tree, key, kept, onFault: () => {} });
   for (let call = 0; call < 100; call++) await expect(checkpoints.latest()).rejects.toThrow('no proof is possible');
   expect([attempts, forgotten]).toEqual([1, 1]);
+});
+
+test('what a log remembers of its tree is covered once a checkpoint of it is signed, until a fault', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store, directory, cleanup } = await openSqliteStore();
+  onTestFinished(cleanup);
+  await fill(store, EVENTS, ALICE.owner);
+  const settings = { auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined };
+  const parts = { head: () => store.head(), tree: new Tree(store), onFault: () => {} };
+  const kept = keptIn(join(directory, 'kept'), () => {});
+  const whole = logKeyOnDemand(settings, store);
+  let key = whole;
+  const checkpoints = new LogCheckpoints({ ...parts, kept, key: () => key() });
+  expect(await checkpoints.covers(EVENTS)).toBe(true);
+  expect(await checkpoints.covers(EVENTS + 1)).toBe(false);
+  key = () => Promise.reject(new CannotSignError('the key is gone'));
+  await vi.advanceTimersByTimeAsync(1_000);
+  await expect(checkpoints.latest()).rejects.toThrow();
+  expect(await checkpoints.covers(EVENTS)).toBe(false);
+  key = whole;
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect((await checkpoints.latest()).size).toBe(EVENTS);
+  // It compared nothing, since the log has not grown.
+  expect(await checkpoints.covers(EVENTS)).toBe(false);
+  await append(store, added(ALICE.owner, BigInt(EVENTS)));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await checkpoints.covers(EVENTS + 1)).toBe(true);
 });
 
 test('while a fault stands it is tried again, also after the store was away', async () => {

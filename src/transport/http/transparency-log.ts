@@ -30,13 +30,15 @@ interface TransparencyLog {
   readonly log: Pick<EventLog, 'status' | 'head'>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
+  /** Whether so many events are signed, and the tree is theirs. */
+  readonly covers: (size: number) => Promise<boolean>;
   readonly key: () => Promise<LogKey>;
   readonly proofs: Semaphore;
 }
 
 /** Adds c2sp.org/tlog-tiles under `/log`, and `/log/proof/<position>` and `/log/key`. None needs a token. */
 export function registerTransparencyLog(app: FastifyInstance, options: TransparencyLog): void {
-  const { log, tree, checkpoints, key, proofs } = options;
+  const { log, tree, checkpoints, covers, key, proofs } = options;
   const add = (
     path: string,
     caching: string,
@@ -62,6 +64,13 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
       throw notThere('the log does not have that many events');
   };
 
+  /**
+   * Caches keep a full tile for ever, once it is signed. Before, it may be of a damaged tree, which somebody repairs. A
+   * partial one is asked for only until it is full.
+   */
+  const cachingOf = async (tile: Tile): Promise<string> =>
+    tile.width === TILE_WIDTH && (await covers(sizeFor(tile))) ? IMMUTABLE : SECONDS;
+
   add('checkpoint', SECONDS, TEXT, async () => (await checkpoints.latest()).note);
 
   add('key', HOUR, TEXT, async () => `${(await key()).vkey}\n`);
@@ -77,31 +86,30 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
   });
 
-  add('tile/:level/*', IMMUTABLE, BYTES, async (request, reply) => {
+  add('tile/:level/*', SECONDS, BYTES, async (request, reply) => {
     const level = parseLevel(param(request, 'level'));
     const place = parseIndexPath(param(request, '*'));
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
     await checkReached(sizeFor(tile));
-    reply.header('cache-control', cachingOf(tile.width));
-    return tree.readTile(tile);
+    const hashes = await tree.readTile(tile);
+    reply.header('cache-control', await cachingOf(tile));
+    return hashes;
   });
 
-  add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
+  add('tile/entries/*', SECONDS, BYTES, async (request, reply) => {
     const place = parseIndexPath(param(request, '*'));
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
-    await checkReached(sizeFor({ level: 0, ...place }));
-    reply.header('cache-control', cachingOf(place.width));
+    const tile: Tile = { level: 0, ...place };
+    await checkReached(sizeFor(tile));
     const { bundle } = await tree.readBlock(place.index, place.width);
+    reply.header('cache-control', await cachingOf(tile));
     varyBy(reply, 'accept-encoding');
     if (!prefersGzip(request.headers['accept-encoding'])) return bundle;
     reply.header('content-encoding', 'gzip');
     return compress(bundle);
   });
 }
-
-/** Caches keep a full tile for ever. A partial one is asked for only until it is full. */
-const cachingOf = (width: number): string => (width === TILE_WIDTH ? IMMUTABLE : SECONDS);
 
 const notThere = (message: string): PlantStoreError => new PlantStoreError('EVENT_NOT_FOUND', message);
 

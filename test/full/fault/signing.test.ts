@@ -100,6 +100,8 @@ test('with a node that was changed nothing is signed until a repair, which the i
     ]);
     expect(reply.headers['cache-control']).toBe('no-store');
   }
+  const untouched = await alice('GET', '/log/tile/entries/000');
+  expect([untouched.status, untouched.headers['cache-control']]).toEqual([200, 'public, max-age=5']);
   // Each of the first two has looked again.
   expect(service.logs.filter(({ msg }) => msg === TOLD)).toMatchObject([{ level: 'error', err: { message: CHANGED } }]);
 
@@ -110,6 +112,8 @@ test('with a node that was changed nothing is signed until a repair, which the i
   await expect.poll(() => state(service)).toEqual(well);
   for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/1/000.p/4'])
     expect([path, (await alice('GET', `/log/${path}`)).status]).toEqual([path, 200]);
+  const mended = await alice('GET', '/log/tile/entries/000');
+  expect(mended.headers['cache-control']).toBe('public, max-age=31536000, immutable');
   await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
   expect((await alice('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
   await signs(service, 1_101);
