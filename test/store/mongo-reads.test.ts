@@ -131,6 +131,20 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     await cleanup();
   });
 
+  test('an event that is read keeps nothing in memory but what was read with it', async () => {
+    const { store, cleanup } = await openMongoStore();
+    for (const events of [1, 3]) {
+      const { position } = await store.head();
+      await append(store, ...Array.from({ length: events }, (_, id) => added('alice', BigInt(id))));
+      for await (const read of store.read(position)) {
+        const bytes = read.flatMap(({ bytes, hash, content }) => [bytes, hash, content!]);
+        const size = bytes.reduce((sum, { length }) => sum + length, 0);
+        expect(bytes.map(({ buffer }) => buffer.byteLength)).toEqual(Array(3 * events).fill(size));
+      }
+    }
+    await cleanup();
+  });
+
   test('a read goes on where a reply of 16 MiB ends', async () => {
     const { store, cleanup } = await openMongoStore();
     // As nobody but somebody with a shell can write them: ten are more than a reply holds.

@@ -280,6 +280,15 @@ describe('an event has one form alone', () => {
   });
 });
 
+test('events that stay in memory lie beside each other, however many records are made for a moment in between', () => {
+  const memory = [1n, 2n, 3n].map((id) => {
+    const sealed = seal(EMPTY_HEAD, added('alice', id), 'e', 0);
+    for (let records = 0; records < 1_000; records++) recordBytes(sealed);
+    return sealed.bytes.buffer;
+  });
+  expect(new Set(memory).size).toBeLessThan(3);
+});
+
 /** One event of each type. */
 const SAMPLES = [
   { ...added('alice', 7n, 'Fern', 'indoor'), issuer: 'i', idempotencyKey: 'k', traceparent: TRACEPARENT },

@@ -26,7 +26,7 @@ export function encodeEvent(unsealed: Unsealed): Uint8Array {
   writer.begin(OVERHEAD + WireWriter.roomFor(eventId));
   for (const field of EVENT)
     writeField(field, field.name === 'erased' ? erased : unsealed[field.name as keyof Unsealed]);
-  return writer.written();
+  return writer.kept();
 }
 
 /** The canonical bytes of an event's content: plantstore.v1.Content by the same rules. */
@@ -40,7 +40,7 @@ export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array 
     writer.close(start);
   }
   write(AFTER_DATA, event, salt);
-  return writer.written();
+  return writer.kept();
 }
 
 function roomFor(event: DomainEvent): number {

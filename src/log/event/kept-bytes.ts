@@ -5,8 +5,8 @@ let slab = Buffer.allocUnsafeSlow(SLAB);
 let used = 0;
 
 /**
- * A copy of the first `length` bytes, beside those of other events alone. In Node's own pool an event would keep
- * thousands of bytes of short-lived buffers in memory. Slabs go in order, as the events do.
+ * A copy of the first `length` bytes, beside those of other events that were just made. They stay for about as long.
+ * What is made for a moment must not come here, nor into Node's own pool: each event would keep its slab in memory.
  */
 export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array {
   const kept = bytes.subarray(0, length);
@@ -19,4 +19,19 @@ export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array 
   slab.set(kept, start);
   used += length;
   return slab.subarray(start, used);
+}
+
+/** A copy of some bytes. */
+export type Copy = (bytes: Uint8Array) => Uint8Array;
+
+/** Copies that are of use for about as long as each other, in memory of `size` bytes that they share. */
+export function copiesIn(size: number): Copy {
+  const shared = Buffer.allocUnsafeSlow(size);
+  let end = 0;
+  return (bytes) => {
+    const start = end;
+    end += bytes.length;
+    shared.set(bytes, start);
+    return shared.subarray(start, end);
+  };
 }

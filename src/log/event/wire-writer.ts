@@ -86,8 +86,13 @@ export class WireWriter {
     this.#end += length;
   }
 
-  /** A copy of everything written since `begin`. */
+  /** A copy of everything written since `begin`, for a while. */
   written(): Uint8Array {
+    return Buffer.from(this.#bytes.subarray(0, this.#end));
+  }
+
+  /** The same for an event that stays in memory; see keptBytes. */
+  kept(): Uint8Array {
     return keptBytes(this.#bytes, this.#end);
   }
 

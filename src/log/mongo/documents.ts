@@ -3,7 +3,7 @@ import { type Plant, type PlantKey, plantFields, withKey } from '../../domain/pl
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import { type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
-import { keptBytes } from '../event/kept-bytes.ts';
+import { type Copy, copiesIn } from '../event/kept-bytes.ts';
 import { MalformedRowError, type OwnedRow } from '../store.ts';
 
 /** A document of `events`: an event, and the keys that it is found by. */
@@ -56,16 +56,32 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
   };
 }
 
+/** The events of a reply. `checksKeys`: compared with the keys of their documents. Throws like `toLoggedEvent`. */
+export function toEvents(documents: readonly EventDocument[], checksKeys = false): LoggedEvent[] {
+  const copy = copiesIn(documents.reduce((size, document) => size + sizeIn(document), 0));
+  return documents.map((document) => {
+    const event = toLoggedEvent(document, copy);
+    return checksKeys ? withKeysOf(document, event) : event;
+  });
+}
+
+/** Bytes that `toLoggedEvent` copies. */
+const sizeIn = ({ event, hash, content, erases }: EventDocument): number =>
+  lengthOf(event) + lengthOf(hash) + lengthOf(content) + lengthOf(erases?.key);
+
+const lengthOf = (value: unknown): number => (value instanceof Binary ? value.length() : 0);
+
 /** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
-export function toLoggedEvent({ _id, event, hash, content, erasedBy, erases }: EventDocument): LoggedEvent {
+export function toLoggedEvent(document: EventDocument, copy: Copy = ownCopy): LoggedEvent {
+  const { _id, event, hash, content, erasedBy, erases } = document;
   return decodeStored({
     position: toPosition(_id),
-    bytes: bytesOf(event),
-    hash: bytesOf(hash),
-    content: bytesOf(content),
+    bytes: bytesOf(event, copy),
+    hash: bytesOf(hash, copy),
+    content: bytesOf(content, copy),
     erasedBy: erasedBy === undefined ? undefined : toNumber(erasedBy),
     erases: erases && {
-      ...{ owner: erases.owner, key: bytesOf(erases.key) },
+      ...{ owner: erases.owner, key: bytesOf(erases.key, copy) },
       ...{ isCleared: erases.isCleared === true, isPublished: erases.isPublished === true },
     },
   });
@@ -77,8 +93,7 @@ const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
 ]);
 
 /** The event of a document, compared with its keys. A member that no event has would be neither hashed nor erased. */
-export function toEventWithKeys(document: EventDocument): LoggedEvent {
-  const event = toLoggedEvent(document);
+function withKeysOf(document: EventDocument, event: LoggedEvent): LoggedEvent {
   for (const name in document)
     if (!MEMBERS.has(name)) return { ...event, misfiled: 'it has a member that an event cannot have' };
   const { owner, plantId, idempotencyKey } = document;
@@ -100,8 +115,10 @@ const toNumber = (value: unknown): number => (Long.isLong(value) ? value.toNumbe
 const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 
 /** A copy of the bytes, since the driver's would keep the whole reply in memory. Any other value as it is. */
-const bytesOf = (value: unknown): unknown =>
-  value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT ? keptBytes(value.value()) : value;
+const bytesOf = (value: unknown, copy: Copy = ownCopy): unknown =>
+  value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT ? copy(value.value()) : value;
+
+const ownCopy: Copy = (bytes) => new Uint8Array(bytes);
 
 /** The row that a document holds. Throws MalformedRowError for an `_id` that `toPlantId` returns for no key. */
 export function toRow(document: PlantDocument): OwnedRow {

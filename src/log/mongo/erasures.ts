@@ -4,7 +4,7 @@ import type { Collections } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
 import { CODE, explain, hasCode } from './connection/errors.ts';
-import { toLoggedEvent, WITHOUT_KEYS } from './documents.ts';
+import { toEvents, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one update, so that no update takes long: some 40 ms if all are of the owner. */
 const STEP = 1_000;
@@ -37,7 +37,7 @@ export function mongoErasures({ events }: Collections, clock: CausalClock) {
           .sort({ _id: 1 })
           .toArray(),
       );
-      return found.map(toLoggedEvent) as Unfinished[];
+      return toEvents(found) as Unfinished[];
     },
 
     /** An update needs the right even if no event matches. */

@@ -8,14 +8,7 @@ import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
 import { CODE, hasCode, retried } from './connection/errors.ts';
 import type { Primary } from './connection/primary.ts';
-import {
-  type EventDocument,
-  toEventDocument,
-  toEventWithKeys,
-  toHead,
-  toLoggedEvent,
-  WITHOUT_KEYS,
-} from './documents.ts';
+import { type EventDocument, toEventDocument, toEvents, toHead, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one query in search of an owner's or a plant's events. */
 const SEARCHED = 5_000;
@@ -72,7 +65,7 @@ export function mongoEvents(
         )
         .toArray(),
     );
-    const events = found.map(({ last }) => toLoggedEvent(last));
+    const events = toEvents(found.map(({ last }) => last));
     const ends = new Map(events.flatMap(({ erases, position }) => (erases ? [[erases.owner, position]] : [])));
     const byKey = new Map<string | undefined, LoggedEvent>();
     for (const event of events) {
@@ -124,7 +117,7 @@ async function find(
     // One more than there can be, so that the server closes the cursor with the first reply.
     batchSize: limit + 1,
   });
-  const rows = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
+  const rows = toEvents(cursor.firstBatch as EventDocument[], checksKeys);
   if (cursor.id.isZero()) return { rows, whole: rows.length < limit };
   // A reply holds at most 16 MiB.
   await clock.run((session) => db.command({ killCursors: 'events', cursors: [cursor.id] }, { session }));
