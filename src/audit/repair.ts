@@ -54,6 +54,8 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   for await (const _ of log.foldTo(Math.max(position, log.position))) await lease.has();
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
   const end = await project(store, { changes: fittingChanges });
+  // Unlike a step of a projector, one of a repair is durable, and with it all before it.
+  for (let at = end; !(await store.advance(at, at, NO_CHANGES, NO_NODES)); ) at = await store.checkpoint();
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
   yield { position: end, end };

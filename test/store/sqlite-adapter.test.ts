@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
@@ -38,6 +39,27 @@ function withDatabase(use: (db: DatabaseSync) => void): void {
 test('a file that cannot have a write-ahead log is refused: SQLite itself would go on without one', () => {
   expect(() => openWriter(':memory:', 'FULL')).toThrow(/cannot have a write-ahead log .*stays memory/);
   withDatabase((db) => expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' }));
+});
+
+test('an append, a repair and what a repair projects outlast a power cut when they are done', async () => {
+  const exec = DatabaseSync.prototype.exec;
+  /** Of each commit, whether it was on disk when it returned. */
+  const commits: boolean[] = [];
+  const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+    if (sql === 'COMMIT') commits.push(this.prepare('PRAGMA synchronous').get()?.synchronous === 2);
+    return exec.call(this, sql);
+  });
+  onTestFinished(() => spy.mockRestore());
+  await append(store, ...plants(3));
+  expect(commits.splice(0)).toEqual([true]);
+  await project(store);
+  expect(commits.splice(0)).toEqual([false]);
+  await append(store, added('alice', 3n));
+  withDatabase((db) => db.exec('DELETE FROM plants WHERE id = 1'));
+  for await (const _ of repairReadModel(store));
+  expect(commits).toContain(false);
+  expect(commits.at(-1)).toBe(true);
+  expect(await store.checkpoint()).toBe(4);
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {

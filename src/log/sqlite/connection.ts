@@ -67,6 +67,16 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/** Like `transaction`, for a NORMAL connection: it and all that was committed before it are on disk when it returns. */
+export function synced<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('PRAGMA synchronous = FULL');
+  try {
+    return transaction(db, work);
+  } finally {
+    db.exec('PRAGMA synchronous = NORMAL');
+  }
+}
+
 /**
  * Like `transaction`, but throws RefusedAppendError where a write failed, as on a full disk, so that no recovery finds
  * the transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other

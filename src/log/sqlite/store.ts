@@ -58,8 +58,8 @@ function openDatabase(path: string, { readOnly = false, alone = false, timeout }
     checkSchema(log, path);
     if (!readOnly) checkObjects(log, path);
     const projecting = readOnly ? openToRead(path, timeout) : openWriter(path, 'NORMAL', timeout);
-    // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
-    // one write-ahead log, which loses only its end, and each append syncs all of it.
+    // A power cut may undo the last steps of a projector or an erasure, which are then repeated. The log cannot lose
+    // more: both are in one write-ahead log, which loses only its end, and each append syncs all of it.
     return sqliteStore(path, log, projecting, alone, () => openToRead(path));
   } catch (error) {
     log.close();

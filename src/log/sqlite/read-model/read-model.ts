@@ -3,7 +3,7 @@ import { textsOf } from '../../../domain/plant.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../../store.ts';
 import { nodesOf, storedHashes } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
-import { prepareQuery, transaction } from '../connection.ts';
+import { prepareQuery, synced, transaction } from '../connection.ts';
 import { eachKey, type ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { FIELD_PARAMETERS, PLANT_COLUMNS, plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
@@ -47,7 +47,9 @@ export function sqliteReadModel(
       }),
 
     async advance(from, to, changes, made) {
-      const isDone = transaction(projecting, () => {
+      // A step of a repair is not done again after a power cut.
+      const committed = from === undefined || from === to ? synced : transaction;
+      const isDone = committed(projecting, () => {
         if (hasRows(changing, changes.erased)) return false;
         if (!moveCheckpoint(changing, from, to)) return false;
         applyChanges(changing, changes, made);
