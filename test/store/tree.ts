@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { leafHash } from '../../src/log/event/chain.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
@@ -82,6 +83,8 @@ export function treeContract(open: OpenStore): void {
         };
         const tree = new Tree(override(store, { nodes }));
         expect(await treeHash(600, tree)).toEqual(rootOf(events));
+        const { hashes } = await tree.readBlock(0, 256);
+        expect(Buffer.from(hashes)).toEqual(Buffer.concat(events.slice(0, 256).map(leafHash)));
       }),
     );
 

@@ -27,7 +27,7 @@ export interface Block {
 export class Tree implements TileReader {
   readonly #store: Store;
   readonly #changed: AbortSignal | undefined;
-  readonly #blocks: LRUCache<number, Block>;
+  #blocks: LRUCache<number, Block>;
   /** The hashes of each level, one behind the other. There are none for level 0. */
   #levels: Uint8Array[] = [];
   #growth: Promise<unknown> = Promise.resolve();
@@ -36,7 +36,11 @@ export class Tree implements TileReader {
   constructor(store: Store, changed?: AbortSignal) {
     this.#store = store;
     this.#changed = changed;
-    this.#blocks = new LRUCache({
+    this.#blocks = this.#noBlocks();
+  }
+
+  #noBlocks(): LRUCache<number, Block> {
+    return new LRUCache({
       maxSize: BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
       // Concurrent calls for the same block share one read.
@@ -44,10 +48,11 @@ export class Tree implements TileReader {
     });
   }
 
-  /** Forgets all nodes and events, so that the store is asked again. */
+  /** Forgets all nodes and events, so that the store is asked again. Reads under way go on. */
   forget(): void {
     this.#levels = [];
-    this.#blocks.clear();
+    // To clear the cache would end its reads with an error.
+    this.#blocks = this.#noBlocks();
   }
 
   async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
