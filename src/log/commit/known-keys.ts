@@ -34,11 +34,18 @@ export class KnownKeys {
     this.#follower = follower;
     this.#candidates = new LRUCache({ max: owners });
     this.#known = new LRUCache({ max: owners, maxSize: IDS });
-    follower.tail.onRowsOutdated(() => this.#known.clear());
+    follower.tail.onRowsOutdated(() => {
+      this.#known.clear();
+      // An owner may have been erased whom no event names any more.
+      this.#candidates.clear();
+    });
     follower.tail.onExtended((news) => this.#take(news));
   }
 
-  /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Follower.lookAtRows. */
+  /**
+   * Whether the plant exists at the tail's head. Undefined: not known. The caller uses it if, once it has awaited
+   * Follower.lookAtRows, the rows were not outdated meanwhile.
+   */
   isThere(owner: string, id: bigint): boolean | undefined {
     return this.#known.get(owner)?.ids.has(compact(id));
   }

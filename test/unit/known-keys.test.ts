@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { KnownKeys } from '../../src/log/commit/known-keys.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
+import type { Store } from '../../src/log/store.ts';
+import { Follower } from '../../src/log/tail/follower.ts';
+import { Tail } from '../../src/log/tail/tail.ts';
+import { openMemoryStore } from '../simulation/store/open-memory.ts';
+import { override } from '../support/faulty-store.ts';
+
+test('once rows are outdated, nothing is remembered of an owner who was looked up before', async () => {
+  const { store } = await openMemoryStore();
+  let reads = 0;
+  const list: Store['list'] = (...first) => {
+    reads++;
+    return store.list(...first);
+  };
+  const tail = new Tail(EMPTY_HEAD);
+  const known = new KnownKeys(new Follower(override(store, { list }), tail), 10);
+  known.lookedUp(['alice']);
+  tail.outdateRows();
+  known.lookedUp(['alice']);
+  await sleep(0);
+  expect(reads).toBe(0);
+  known.lookedUp(['alice']);
+  await known.close();
+  expect(reads).toBe(1);
+});
