@@ -237,6 +237,18 @@ test.each([
   await opened.cleanup();
 });
 
+test('a table that is written anew leaves tables of somebody else alone, whatever their names', async () => {
+  const opened = await openSqliteStore();
+  const { db, close } = await opened.database();
+  const others = ['plants_archive', 'plants_archive_former', `plants_${'0'.repeat(31)}`];
+  for (const name of others)
+    db.exec(`${PLANTS.create(name)}; INSERT INTO ${name} (owner, id, name) VALUES ('a', 1, 'Fern')`);
+  for await (const _ of rewrite(db, PLANTS));
+  for (const name of others) expect(db.prepare(`SELECT count(*) AS rows FROM ${name}`).get()).toEqual({ rows: 1 });
+  await close();
+  await opened.cleanup();
+});
+
 test('a rewriting that goes on after another one began rejects, and has changed nothing', async () => {
   const opened = await openSqliteStore();
   await fillPages(opened.store, 'owner');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
-import { copyOf, FORMER, type KeyedTable } from './schema.ts';
+import { copyOf, FORMER, isCopy, type KeyedTable } from './schema.ts';
 
 /** Rows of one step: a few milliseconds of the event loop, and of the write lock. */
 const STEP = 500;
@@ -28,8 +28,8 @@ export async function* rewrite(db: DatabaseSync, table: KeyedTable): AsyncGenera
 function retireCopies(db: DatabaseSync, table: KeyedTable): void {
   transaction(db, () => {
     removeTriggers(db, table);
-    for (const name of namesOf(db, `type = 'table' AND name GLOB '${table.name}_*' AND name NOT GLOB '*${FORMER}'`))
-      db.exec(`ALTER TABLE ${name} RENAME TO ${name}${FORMER}`);
+    for (const name of copiesOf(db, table))
+      if (!name.endsWith(FORMER)) db.exec(`ALTER TABLE ${name} RENAME TO ${name}${FORMER}`);
   });
 }
 
@@ -70,7 +70,7 @@ function replace(db: DatabaseSync, table: KeyedTable, copy: string): void {
 }
 
 async function* removeFormer(db: DatabaseSync, table: KeyedTable): AsyncGenerator<void> {
-  for (const name of namesOf(db, `type = 'table' AND name GLOB '${table.name}_*${FORMER}'`)) {
+  for (const name of copiesOf(db, table).filter((each) => each.endsWith(FORMER))) {
     const remove = db.prepare(`DELETE FROM ${name} WHERE (${table.key}) IN
       (SELECT ${table.key} FROM ${name} ORDER BY ${table.key} LIMIT ${STEP})`);
     while (remove.run().changes > 0) yield;
@@ -81,6 +81,10 @@ async function* removeFormer(db: DatabaseSync, table: KeyedTable): AsyncGenerato
 function removeTriggers(db: DatabaseSync, { name }: KeyedTable): void {
   for (const trigger of namesOf(db, `type = 'trigger' AND tbl_name = '${name}'`)) db.exec(`DROP TRIGGER ${trigger}`);
 }
+
+/** Tables of somebody else may have similar names. */
+const copiesOf = (db: DatabaseSync, table: KeyedTable): string[] =>
+  namesOf(db, "type = 'table'").filter((name) => isCopy(table, name));
 
 const namesOf = (db: DatabaseSync, condition: string): string[] =>
   db

@@ -207,13 +207,15 @@ function ownObjects(found: readonly SchemaObject[]): SchemaObject[] {
   using made = new DatabaseSync(':memory:');
   made.exec(TABLES);
   for (const { name } of found.filter(({ type }) => type === 'table')) {
-    const table = [KEYS, PLANTS].find((each) => COPY.exec(name)?.[1] === each.name);
+    const table = [KEYS, PLANTS].find((each) => isCopy(each, name));
     if (table !== undefined) made.exec(name.endsWith(FORMER) ? table.create(name) : copyOf(table, name));
   }
   return objectsIn(made);
 }
 
-/** The name of a copy, with FORMER at its end or without. */
+/** Whether a name is that of a copy of the table, with FORMER at its end or without. */
+export const isCopy = (table: KeyedTable, name: string): boolean => COPY.exec(name)?.[1] === table.name;
+
 const COPY = /^(.*)_[0-9a-f]{32}(?:_former)?$/;
 
 /** What a statement says. SQLite puts the name of a renamed table in quotes. */
