@@ -193,7 +193,7 @@ export interface Contact {
   readonly address: string;
   /** The secret that a caller must show there. New each time the lease is taken. */
   readonly secret: string;
-  /** The certificate that the holder shows there, in PEM. Undefined: one of 1.0.0, which uses plaintext. */
+  /** The certificate that the holder shows there, in PEM. Undefined, as in a lease of 1.0.0: nobody is trusted. */
   readonly certificate?: string | undefined;
 }
 
