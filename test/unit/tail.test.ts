@@ -80,16 +80,18 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
         const expected = naive(events, base);
         for (const { event } of events) {
           const key = keyString(event.owner, event.plantId);
-          expect(tail.knows(keyOf(event))).toBe(expected.has(key));
-          expect(tail.stateOf(keyOf(event))?.name).toBe(expected.get(key));
+          expect(tail.memtable.knows(keyOf(event))).toBe(expected.has(key));
+          expect(tail.memtable.stateOf(keyOf(event))?.name).toBe(expected.get(key));
           const last = events.slice(base).findLast((other) => sameKey(other.event, event));
-          expect(tail.findByIdempotencyKey(idempotencyString(event) ?? '')).toBe(last);
-          const owned = tail.ownedBy(event.owner, undefined);
+          expect(tail.memtable.findByIdempotencyKey(idempotencyString(event) ?? '')).toBe(last);
+          const owned = tail.memtable.ownedBy(event.owner, undefined);
           expect(owned.map(({ id }) => id)).toEqual(
             [...new Set(owned.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1)),
           );
           expect(owned.every(({ id }) => expected.has(keyString(event.owner, id)))).toBe(true);
-          expect(tail.ownedBy(event.owner, event.plantId)).toEqual(owned.filter(({ id }) => id > event.plantId));
+          expect(tail.memtable.ownedBy(event.owner, event.plantId)).toEqual(
+            owned.filter(({ id }) => id > event.plantId),
+          );
         }
       }
       for (const pin of pins) await pin.end();
@@ -141,8 +143,8 @@ test('what a tail says that it takes is no less than what it takes, however long
     tail.extend(events(length));
     // A key of an index is a copy of its own once it was looked up.
     for (const { event } of ofPlants(tail.after(0))) {
-      expect(tail.stateOf(keyOf(event))).toBeDefined();
-      expect(tail.findByIdempotencyKey(idempotencyString(event)!)).toBeDefined();
+      expect(tail.memtable.stateOf(keyOf(event))).toBeDefined();
+      expect(tail.memtable.findByIdempotencyKey(idempotencyString(event)!)).toBeDefined();
     }
     await collected();
     const taken = used() - before;
@@ -252,7 +254,7 @@ test("an OwnerErased event ends the idempotency keys that its owner has in the t
     tail.extend([seal(tail.head, { type: 'PlantDeleted', actor: 'a', plantId: 1n, ...key }, key.owner, 0)]);
   const erases = { owner: 'ann', key: new Uint8Array(16), isCleared: false, isPublished: false };
   tail.extend([{ ...seal(tail.head, { ...OWNER_ERASED, subject: subjectOf(erases) }, 'erased', 0), erases }]);
-  const found = keys.map((key) => tail.findByIdempotencyKey(idempotencyString(key)!)?.eventId);
+  const found = keys.map((key) => tail.memtable.findByIdempotencyKey(idempotencyString(key)!)?.eventId);
   expect(found).toEqual([undefined, 'bob']);
 });
 
@@ -282,7 +284,7 @@ test('a restart makes every read and every entry void, and tells of what was pas
   gate.resolve();
   expect([await used, bases]).toEqual([2, [0, 2]]);
   expect([tail.base, tail.checkpoint, tail.head.position, tail.size]).toEqual([2, 2, 2, 0]);
-  expect(tail.knows({ owner: 'ann', id: 1n })).toBe(false);
+  expect(tail.memtable.knows({ owner: 'ann', id: 1n })).toBe(false);
 });
 
 test('every listener hears of news, whatever another one throws', () => {

@@ -86,8 +86,8 @@ export class KnownKeys {
   #learned(owner: string, read: Set<CompactId> | undefined): void {
     this.#candidates.set(owner, read !== undefined);
     if (read === undefined) return;
-    const ids = this.#follower.tail.hasEnded(owner) ? new Set<CompactId>() : read;
-    for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))
+    const ids = this.#follower.tail.memtable.hasEnded(owner) ? new Set<CompactId>() : read;
+    for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined))
       if (state === undefined) ids.delete(compact(id));
       else ids.add(compact(id));
     this.#keep(owner, ids);

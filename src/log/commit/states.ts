@@ -37,14 +37,15 @@ export class StateReader {
 
   #stateOf(rows: ReadonlyMap<PlantCommand, boolean>, events: ReadonlyMap<string, LoggedEvent>): Known {
     const { tail } = this.#follower;
+    const { memtable } = tail;
     return {
       isThere(command) {
         const plant = plantOf(command);
-        return tail.knows(plant) ? tail.stateOf(plant) !== undefined : rows.get(command)!;
+        return memtable.knows(plant) ? memtable.stateOf(plant) !== undefined : rows.get(command)!;
       },
       eventOf(command) {
         const key = idempotencyString(command)!;
-        return tail.findByIdempotencyKey(key) ?? (tail.hasEnded(command.owner) ? undefined : events.get(key));
+        return memtable.findByIdempotencyKey(key) ?? (memtable.hasEnded(command.owner) ? undefined : events.get(key));
       },
       since: (owner, position) => tail.since(owner, position),
     };
@@ -58,7 +59,7 @@ export class StateReader {
       const plant = plantOf(command);
       const known = this.#knownKeys.isThere(plant.owner, plant.id);
       rows.set(command, known === true);
-      if (known === undefined && !this.#follower.tail.knows(plant)) missing.push(command);
+      if (known === undefined && !this.#follower.tail.memtable.knows(plant)) missing.push(command);
     }
     if (missing.length === 0) return rows;
     this.#knownKeys.lookedUp(new Set(missing.map(({ owner }) => owner)));
@@ -75,7 +76,7 @@ export class StateReader {
     for (const { owner, idempotencyKey } of commands) {
       if (idempotencyKey === undefined) continue;
       const key = { owner, idempotencyKey };
-      if (this.#follower.tail.findByIdempotencyKey(idempotencyString(key)!) === undefined) missing.push(key);
+      if (this.#follower.tail.memtable.findByIdempotencyKey(idempotencyString(key)!) === undefined) missing.push(key);
     }
     if (missing.length === 0) return events;
     for (const event of await this.#follower.store.findByIdempotencyKeys(missing))

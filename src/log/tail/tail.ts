@@ -1,40 +1,22 @@
-import { type PlantState, stateAfter } from '../../domain/decider.ts';
-import { idempotencyString } from '../../domain/idempotency.ts';
-import type { PlantKey } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf, sizeOf } from '../event/event.ts';
-
-/** The state of one key after its last event in the tail. */
-export interface TailEntry {
-  readonly owner: string;
-  readonly id: bigint;
-  /** Undefined: deleted. */
-  readonly state: PlantState;
-  /** Position of the key's last event. */
-  readonly position: number;
-}
+import { Memtable } from './memtable.ts';
+import { EventWindow } from './window.ts';
 
 type Listener = (events: readonly LoggedEvent[]) => void;
 
 /**
- * The events after the read model's checkpoint, in memory: a memtable over the read model as its sorted run. It holds
- * the events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id
- * order, and the last event of each idempotency key. It keeps some of the events before the base for readers that were
- * away, but none from before an erasure.
- *
- * An OwnerErased event ends what the owner has: no entry and no idempotency key from before it is left, and rows of the
- * read model do not count for the owner as long as it is in the tail; see `hasEnded`.
+ * The events after the read model's checkpoint, in memory: those of positions base + 1 to head, and what they leave. It
+ * keeps some of those before the base for readers that were away, but none from before an erasure.
  */
 export class Tail {
+  /** What its events leave of plants and idempotency keys. */
+  readonly memtable = new Memtable();
+  readonly #window: EventWindow;
   #base: number;
   #head: Head;
   #bytes = 0;
   #checkpoint: number;
-  /** Position of the oldest event in memory, or of the next one of the log if there is none. */
-  #first: number;
-  /** The events from #origin to the head. Those before #first are about to go. */
-  #events: LoggedEvent[] = [];
-  #origin: number;
   readonly #recentBytes: number;
   /** Bytes of the events up to the base. */
   #keptBytes = 0;
@@ -42,11 +24,7 @@ export class Tail {
   #erased = 0;
   /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
   #outdatedTo = -1;
-  /** The position of the last OwnerErased event in the tail, by owner. */
-  readonly #ended = new Map<string, number>();
   readonly #onFault: (error: unknown) => void;
-  readonly #owners = new Map<string, TailEntry[]>();
-  readonly #named = new Map<string, LoggedEvent>();
   #pins = new Map<number, number>();
   readonly #onExtended = new Set<Listener>();
   readonly #onSeen = new Set<Listener>();
@@ -59,8 +37,7 @@ export class Tail {
   constructor(head: Head, recentBytes = 0, onFault: (error: unknown) => void = () => {}) {
     this.#onFault = onFault;
     this.#recentBytes = recentBytes;
-    this.#first = head.position + 1;
-    this.#origin = this.#first;
+    this.#window = new EventWindow(head.position + 1);
     this.#base = head.position;
     this.#checkpoint = head.position;
     this.#head = head;
@@ -96,20 +73,17 @@ export class Tail {
    * an erasure: what that removes may be gone from the store, and is not shown from memory.
    */
   get readableAfter(): number {
-    return Math.max(this.#first - 1, this.#erased);
+    return Math.max(this.#window.first - 1, this.#erased);
   }
 
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
-    return position < this.#first ? undefined : this.#events[position - this.#origin];
+    return this.#window.at(position);
   }
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
   after(position: number, limit = Number.POSITIVE_INFINITY): LoggedEvent[] {
-    if (position + 1 < this.#first)
-      throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.#first}`);
-    const start = position + 1 - this.#origin;
-    return this.#events.slice(start, start + limit);
+    return this.#window.after(position, limit);
   }
 
   /**
@@ -122,30 +96,7 @@ export class Tail {
 
   /** Whether the log reaches this position, and memory has all events after it. */
   #reaches(position: number): boolean {
-    return position <= this.#head.position && position + 1 >= this.#first;
-  }
-
-  /** Whether an event of the tail decides what a key is: there is no need of a row. */
-  knows(key: PlantKey): boolean {
-    return this.#ended.has(key.owner) || this.#entryOf(key) !== undefined;
-  }
-
-  /** The state of a key after its last event. Undefined, too, unless the tail `knows` it. */
-  stateOf(key: PlantKey): PlantState {
-    return this.#entryOf(key)?.state;
-  }
-
-  #entryOf({ owner, id }: PlantKey): TailEntry | undefined {
-    const entries = this.#owners.get(owner);
-    const entry = entries?.[indexAfter(entries, id) - 1];
-    return entry?.id === id ? entry : undefined;
-  }
-
-  /**
-   * Whether the tail has an OwnerErased event of the owner: rows do not count, since all that is left is in the tail.
-   */
-  hasEnded(owner: string): boolean {
-    return this.#ended.has(owner);
+    return position <= this.#head.position && position + 1 >= this.#window.first;
   }
 
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
@@ -156,17 +107,6 @@ export class Tail {
     return events.filter((logged) => plantEventOf(logged)?.owner === owner).length;
   }
 
-  /** The last event of an idempotency key, given as its idempotencyString. Undefined when the tail holds none. */
-  findByIdempotencyKey(idempotency: string): LoggedEvent | undefined {
-    return this.#named.get(idempotency);
-  }
-
-  /** An owner's entries with ids above `after`, in ascending id. */
-  ownedBy(owner: string, after: bigint | undefined): TailEntry[] {
-    const entries = this.#owners.get(owner) ?? [];
-    return entries.slice(after === undefined ? 0 : indexAfter(entries, after));
-  }
-
   /** Adds events that follow the head. Skips events that it already holds. */
   extend(events: readonly LoggedEvent[]): void {
     const news: LoggedEvent[] = [];
@@ -175,9 +115,10 @@ export class Tail {
       if (event.position !== this.#head.position + 1)
         throw new RangeError(`position ${event.position} does not follow ${this.#head.position}`);
       news.push(event);
-      this.#events.push(event);
+      this.#window.push(event);
       this.#bytes += sizeOf(event);
-      this.#apply(event);
+      if (event.type === 'OwnerErased') this.#erased = event.position;
+      this.memtable.apply(event);
       this.#head = headAt(event);
     }
     if (news.length === 0) return;
@@ -203,10 +144,8 @@ export class Tail {
 
   /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
-    this.#events = [];
-    this.#first = head.position + 1;
-    this.#origin = this.#first;
-    for (const part of [this.#owners, this.#named, this.#ended]) part.clear();
+    this.#window.restart(head.position + 1);
+    this.memtable.clear();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
     this.outdateRows();
@@ -222,35 +161,6 @@ export class Tail {
   /** What any instance derives from rows from the head on is of use. */
   trustRows(): void {
     this.#outdatedTo = Math.min(this.#outdatedTo, this.#head.position);
-  }
-
-  #apply(logged: LoggedEvent): void {
-    const { position } = logged;
-    if (logged.type === 'OwnerErased') this.#end(logged);
-    const event = plantEventOf(logged);
-    if (event === undefined) return;
-    const { owner, plantId: id } = event;
-    const idempotency = idempotencyString(event);
-    if (idempotency !== undefined) this.#named.set(idempotency, logged);
-    const entry: TailEntry = { owner, id, state: stateAfter(event), position };
-    const owned = this.#owners.get(owner);
-    if (owned === undefined) {
-      this.#owners.set(owner, [entry]);
-      return;
-    }
-    const end = indexAfter(owned, id);
-    if (owned[end - 1]?.id === id) owned[end - 1] = entry;
-    else owned.splice(end, 0, entry);
-  }
-
-  #end({ position, erases }: LoggedEvent): void {
-    this.#erased = position;
-    if (erases === undefined) return;
-    const { owner } = erases;
-    this.#ended.set(owner, position);
-    this.#owners.delete(owner);
-    for (const [idempotency, logged] of this.#named)
-      if (plantEventOf(logged)?.owner === owner) this.#named.delete(idempotency);
   }
 
   /**
@@ -285,42 +195,20 @@ export class Tail {
     let base = Math.min(this.#checkpoint, this.#head.position);
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base > this.#base) this.#release(base);
-    const isOver = () => this.#keptBytes > this.#recentBytes || this.#first <= this.#erased;
-    for (; this.#first <= this.#base && isOver(); this.#first++) this.#keptBytes -= sizeOf(this.at(this.#first)!);
-    const gone = this.#first - this.#origin;
-    // Moving the rest at every event would take time in proportion to the number of events.
-    if (gone <= this.#events.length / 2) return;
-    this.#events = this.#events.slice(gone);
-    this.#origin = this.#first;
+    const isOver = () => this.#keptBytes > this.#recentBytes || this.#window.first <= this.#erased;
+    while (this.#window.first <= this.#base && isOver()) this.#keptBytes -= sizeOf(this.#window.shift());
   }
 
   /** Moves the base. The events up to it are kept for a while, without what was known of their keys. */
   #release(base: number): void {
-    const owners = new Set<string>();
-    for (const released of this.after(this.#base, base - this.#base)) {
-      const size = sizeOf(released);
+    const released = this.#window.after(this.#base, base - this.#base);
+    for (const event of released) {
+      const size = sizeOf(event);
       this.#bytes -= size;
       this.#keptBytes += size;
-      this.#forget(released, owners);
     }
     this.#base = base;
-    // One pass for each owner: to take entries out one by one is quadratic.
-    for (const owner of owners) {
-      const kept = (this.#owners.get(owner) ?? []).filter(({ position }) => position > base);
-      if (kept.length === 0) this.#owners.delete(owner);
-      else this.#owners.set(owner, kept);
-    }
-  }
-
-  /** Drops an idempotency key with its last event. Adds the event's owner to those who may lose an entry. */
-  #forget(logged: LoggedEvent, owners: Set<string>): void {
-    const { position, erases } = logged;
-    if (erases !== undefined && this.#ended.get(erases.owner) === position) this.#ended.delete(erases.owner);
-    const event = plantEventOf(logged);
-    if (event === undefined) return;
-    const idempotency = idempotencyString(event);
-    if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
-    owners.add(event.owner);
+    this.memtable.release(released, base);
   }
 
   /** Calls back with each new run of events before any code can see the new head. Returns what stops that. */
@@ -342,16 +230,4 @@ export class Tail {
 function added(listeners: Set<Listener>, listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
-}
-
-/** Index of the first entry with an id above `id`, in entries sorted by id. */
-function indexAfter(entries: readonly TailEntry[], id: bigint): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (entries[middle]!.id <= id) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -3,7 +3,7 @@ import { withId } from '../../domain/plant.ts';
 import type { Permit } from '../../semaphore.ts';
 import { clearTimer, setTimer } from '../../time/host.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
-import type { TailEntry } from '../tail/tail.ts';
+import type { TailEntry } from '../tail/memtable.ts';
 import { unavailable } from '../unavailable.ts';
 
 /** What to list. */

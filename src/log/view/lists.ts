@@ -72,8 +72,8 @@ export class Lists {
     const read = async (base: number) => this.#follower.reachCheckpoint(await this.#rows.row(key), base);
     try {
       await this.#follower.sync();
-      if (tail.knows(key)) return tail.stateOf(key);
-      return await tail.pinned(read, ({ row }) => (tail.knows(key) ? tail.stateOf(key) : row));
+      if (tail.memtable.knows(key)) return tail.memtable.stateOf(key);
+      return await tail.pinned(read, ({ row }) => (tail.memtable.knows(key) ? tail.memtable.stateOf(key) : row));
     } catch (error) {
       throw unavailable(error);
     }
@@ -109,7 +109,7 @@ export class Lists {
   /** An owner's rows: all, or as many as the list needs, or more than a list in memory may have. */
   async #firstRows({ owner, after, limit }: ListQuery, base: number): Promise<Page<PlantRow>> {
     // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
-    const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#follower.tail.ownedBy(owner, after).length;
+    const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#follower.tail.memtable.ownedBy(owner, after).length;
     const known: PlantRow[] = [];
     for (;;) {
       const last = known.at(-1)?.id ?? after;
@@ -123,10 +123,10 @@ export class Lists {
   /** The list at the tail's head, from all rows, or from the first ones if they suffice. */
   #atHead(query: ListQuery, found: readonly PlantRow[], all: boolean): ShortList | undefined {
     const { owner, after, limit } = query;
-    const hasEnded = this.#follower.tail.hasEnded(owner);
+    const hasEnded = this.#follower.tail.memtable.hasEnded(owner);
     const [rows, whole] = hasEnded ? [[], true] : [found, all];
     if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
-    const merge = new Merge(this.#follower.tail.ownedBy(owner, after));
+    const merge = new Merge(this.#follower.tail.memtable.ownedBy(owner, after));
     const known = merge.rows(rows);
     const plants = whole ? known.concat(merge.rest()) : known;
     const isCut = limit !== undefined && plants.length > limit;
@@ -179,10 +179,10 @@ export class Lists {
     let isOpen = false;
     try {
       return await tail.pinned(read, (opened) => {
-        isOpen = !tail.hasEnded(owner);
+        isOpen = !tail.memtable.hasEnded(owner);
         if (!isOpen) return this.#atHead(query, [], true)!;
         const life = lifeOf(this.#follower, owner);
-        return { ...opened, life, entries: tail.ownedBy(owner, after), position: tail.head.position };
+        return { ...opened, life, entries: tail.memtable.ownedBy(owner, after), position: tail.head.position };
       });
     } finally {
       if (!isOpen) await snapshot?.close();

@@ -98,8 +98,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'keys of events in the tail are not looked for there',
     file: 'log/commit/states.ts',
-    from: `tail.findByIdempotencyKey(key) ?? (tail.hasEnded(command.owner) ? undefined : events.get(key))`,
-    to: `tail.hasEnded(command.owner) ? undefined : events.get(key)`,
+    from: `memtable.findByIdempotencyKey(key) ?? (memtable.hasEnded(command.owner) ? undefined : events.get(key))`,
+    to: `memtable.hasEnded(command.owner) ? undefined : events.get(key)`,
   },
   {
     what: 'the time of an event may be before that of its predecessor',
@@ -132,8 +132,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'known keys are learned without the tail',
     file: 'log/commit/known-keys.ts',
-    from: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))`,
-    to: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined).slice(1))`,
+    from: `for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined))`,
+    to: `for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined).slice(1))`,
   },
   {
     what: 'a caller shares a look at the log that began before its call',
@@ -208,7 +208,7 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'a reader goes on from memory that does not reach back to it',
     file: 'log/tail/tail.ts',
     from: `return position > this.#outdatedTo && this.#reaches(position) ? this.after(position) : undefined;`,
-    to: `return position > this.#head.position ? undefined : this.after(Math.max(position, this.#first - 1));`,
+    to: `return position > this.#head.position ? undefined : this.after(Math.max(position, this.#window.first - 1));`,
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
@@ -316,8 +316,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows of an owner who was erased by an event of the tail count',
     file: 'log/commit/states.ts',
-    from: `return tail.knows(plant) ? tail.stateOf(plant) !== undefined : rows.get(command)!;`,
-    to: `return tail.stateOf(plant) !== undefined || rows.get(command)!;`,
+    from: `return memtable.knows(plant) ? memtable.stateOf(plant) !== undefined : rows.get(command)!;`,
+    to: `return memtable.stateOf(plant) !== undefined || rows.get(command)!;`,
   },
   {
     what: 'an event whose content is gone goes into the tail',
@@ -328,7 +328,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows of an owner who was erased by an event of the tail are listed',
     file: 'log/view/lists.ts',
-    from: `const hasEnded = this.#follower.tail.hasEnded(owner);`,
+    from: `const hasEnded = this.#follower.tail.memtable.hasEnded(owner);`,
     to: `const hasEnded = false;`,
   },
   {
