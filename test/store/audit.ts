@@ -8,6 +8,7 @@ import { exportedEvents } from '../../src/audit/steady.ts';
 import type { OwnerErased } from '../../src/domain/events.ts';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
+import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { encoded } from '../support/encoded.ts';
 import { added, append, deleted, project } from '../support/events.ts';
@@ -198,6 +199,27 @@ export function auditContract(name: string, open: OpenDatabase): void {
         expect((await verdictOf(store)).places).toEqual({});
       }),
     );
+
+    test('a checkpoint that is lost while an owner is being erased is made anew, and the erasure goes on', async () => {
+      const opened = await open();
+      const { store } = opened;
+      await append(store, added('alice', 1n), added('bob', 1n));
+      await project(store);
+      const [owner, key] = ['alice', new Uint8Array(16)];
+      const event: OwnerErased = { type: 'OwnerErased', actor: 'o', erased: 1, subject: subjectOf({ owner, key }) };
+      const erasure = seal(await store.head(), event, randomUUID(), 0);
+      await store.append([{ ...erasure, erases: { owner, key, isCleared: false, isPublished: false } }]);
+      const database = await opened.database();
+      await database.removeCheckpoint();
+      await database.close();
+      await drain(repairReadModel(await opened.second()));
+      const log = await openLog(await opened.second(), { onFault: () => {} });
+      log.finishErasures(() => {});
+      await expect.poll(() => store.unfinished(), { timeout: 10_000 }).toEqual([]);
+      await log.close();
+      expect((await verdictOf(store)).places).toEqual({});
+      await opened.cleanup();
+    });
 
     test(
       'contents that an unfinished erasure left, although it says that it has removed all, are found',
