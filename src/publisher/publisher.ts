@@ -92,6 +92,7 @@ export class Publisher {
     const session = await this.#topic.open();
     try {
       let head = await this.#headOf(session.start);
+      /** The erasures that the topic lacks. Their names are kept no longer than that. */
       let unfinished = await this.#unpublished(head.position);
       const notice = this.#noticeOf(session);
       /** Why an erasure stays open although the topic has it. Publication does not depend on it. */
@@ -115,6 +116,8 @@ export class Publisher {
           await pause(POLL, held);
           continue;
         }
+        // Once an erasure has begun, nothing more of its owner from before is published.
+        unfinished = await this.#unpublished(head.position, unfinished);
         head = headAfter(head, events);
         // An earlier topic may have had an OwnerErased event, so that the erasure may be complete before this topic
         // gets there: then it must have nothing of the owner from before, and the event with the owner's name.
@@ -122,7 +125,6 @@ export class Publisher {
         await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));
         last = monotonic();
         reached();
-        // Names are kept no longer than the topic lacks their erasures.
         unfinished = unfinished.filter(({ position }) => position > head.position);
         if (events.length < MANY) await pause(begun + PACE - last, held);
       }
@@ -132,14 +134,16 @@ export class Publisher {
   }
 
   /**
-   * The erasures that the topic lacks, which ends at this position. None of them is complete before it is published: an
-   * earlier topic, or this one before it was restored from a backup, may have had its event.
+   * The erasures that the topic lacks, which ends at this position: those that are known, and those that have begun
+   * since. None of the latter is complete before it is published: an earlier topic, or this one before it was restored
+   * from a backup, may have had its event.
    */
-  async #unpublished(end: number): Promise<readonly Unfinished[]> {
+  async #unpublished(end: number, known: readonly Unfinished[] = []): Promise<readonly Unfinished[]> {
     const unpublished = (await this.#store.unfinished()).filter((each) => each.position > end && isIntact(each));
     for (const { position, erases } of unpublished)
       if (erases.isPublished) await this.#store.erasurePublished(position, false);
-    return unpublished;
+    const begun = unpublished.filter(({ position }) => !known.some((each) => each.position === position));
+    return [...known, ...begun];
   }
 
   /**

@@ -87,6 +87,29 @@ test('an erasure that a former publisher notes late, for a topic that is gone, i
   await store.close();
 });
 
+test('of an owner whose erasure begins while events are published, nothing more from before is published', async () => {
+  using directory = dataDirectory();
+  const store = openSqlite(directory.path);
+  const [first] = await append(store, added('bob', 1n));
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const topic = topicAt({ position: 0, hash: '' }, async () => {
+    asked.resolve();
+    await gate.promise;
+  });
+  const publisher = new Publisher({ store, topic, onChange: () => {} });
+  await asked.promise;
+  const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: false };
+  const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+  const [plant] = await append(store, added('alice', 1n));
+  await store.append([{ ...seal(headAt(plant!), event, randomUUID(), first!.time), erases }]);
+  await append(store, added('alice', 2n));
+  gate.resolve();
+  await expect.poll(() => topic.keys).toEqual(['bob/1', undefined, 'alice', 'alice/2']);
+  await publisher.close();
+  await store.close();
+});
+
 test('a publisher that may not note that the topic has an erasure says why the erasure stays open, and goes on', async () => {
   using directory = dataDirectory();
   const store = await openErased(directory.path);
