@@ -3,7 +3,7 @@ import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { type Findings, implementAudit } from './audit/service.ts';
 import type { Authenticator } from './auth/authenticator.ts';
-import { createScopePolicy, type ScopePolicy } from './auth/scopes.ts';
+import { createScopePolicy, type ScopePolicy } from './auth/principal.ts';
 import type { Service } from './call.ts';
 import type { Config } from './config.ts';
 import { implementErasure } from './erasure/service.ts';

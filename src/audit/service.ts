@@ -12,8 +12,8 @@ import {
   type VerifyLogRequest,
   type VerifyLogResponse,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import type { ScopePolicy } from '../auth/scopes.ts';
-import { whileValid } from '../auth/while-valid.ts';
+import type { ScopePolicy } from '../auth/principal.ts';
+import { whileValid } from '../auth/validity.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { required } from '../domain/validation.ts';

@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose';
-import { Refusal } from './refusal.ts';
+import { Refusal, type Why } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
 /** The scopes that a token can have. */
@@ -57,4 +57,20 @@ const isShort = (value: string): boolean =>
 function wordsOf(claim: unknown): readonly string[] {
   if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
   return Array.isArray(claim) ? claim.filter((word) => typeof word === 'string') : [];
+}
+
+/** The scopes that callers need. */
+export type ScopePolicy = ReturnType<typeof createScopePolicy>;
+
+/** Enforces the given scopes, and always those that concern every owner: `plants:audit` and `plants:erase`. */
+export function createScopePolicy(enforced: Iterable<string>, onDecision?: (refused: Why) => void) {
+  const needed = new Set(['plants:audit', 'plants:erase', ...enforced]);
+  return {
+    /** Throws INSUFFICIENT_SCOPE if the scope is enforced and the token lacks it (RFC 6750, section 3.1). */
+    require({ scopes, actor }: Principal, scope: Scope): void {
+      if (!needed.has(scope) || scopes.has(scope)) return;
+      onDecision?.('insufficient_scope');
+      throw new Refusal('insufficient_scope', actor, { scope });
+    },
+  };
 }

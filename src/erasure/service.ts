@@ -6,9 +6,8 @@ import {
   EraseOwnerResponseSchema,
   type ErasureService,
 } from '../../gen/plantstore/v1/erasure_service_pb.ts';
-import { isName, type Principal } from '../auth/principal.ts';
-import type { ScopePolicy } from '../auth/scopes.ts';
-import { whileValid } from '../auth/while-valid.ts';
+import { isName, type Principal, type ScopePolicy } from '../auth/principal.ts';
+import { whileValid } from '../auth/validity.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import type { Erased } from '../log/erasure/eraser.ts';

@@ -8,7 +8,7 @@ import {
   type StreamPlantsResponse,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { whileValid } from '../auth/while-valid.ts';
+import { whileValid } from '../auth/validity.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import type { PlantRow } from '../log/store.ts';
 import { beyondFirstPage, encodeCursor, MAX_PAGE_PLANTS, pages } from './pages.ts';

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { GetReceiptResponseSchema, type PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import type { ScopePolicy } from '../auth/scopes.ts';
+import type { ScopePolicy } from '../auth/principal.ts';
 import type { Methods } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';

@@ -11,8 +11,7 @@ import {
   GetPlantResponseSchema,
   type ListPlantsRequest,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import type { Principal } from '../auth/principal.ts';
-import type { ScopePolicy } from '../auth/scopes.ts';
+import type { Principal, ScopePolicy } from '../auth/principal.ts';
 import type { Call } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';

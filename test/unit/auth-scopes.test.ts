@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { createScopePolicy } from '../../src/auth/principal.ts';
 import type { Why } from '../../src/auth/refusal.ts';
-import { createScopePolicy } from '../../src/auth/scopes.ts';
 import { LASTING } from '../support/principal.ts';
 
 const caller = (...scopes: string[]) => ({

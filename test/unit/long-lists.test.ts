@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { createScopePolicy } from '../../src/auth/principal.ts';
 import type { Call } from '../../src/call.ts';
 import { rowBytes } from '../../src/log/row-size.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { createScopePolicy } from '../../src/auth/principal.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { BrokenTreeError } from '../../src/log/tree/nodes.ts';

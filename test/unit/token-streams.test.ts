@@ -6,7 +6,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { readModelCheck } from '../../src/audit/checks/read-model.ts';
 import { Fold } from '../../src/audit/fold/fold.ts';
 import { implementAudit } from '../../src/audit/service.ts';
-import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { createScopePolicy } from '../../src/auth/principal.ts';
 import type { Validity } from '../../src/auth/validity.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import type { ScopePolicy } from '../../auth/scopes.ts';
+import type { ScopePolicy } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';

@@ -4,10 +4,9 @@ import { TLSSocket } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
 import { type Caller, Connection } from '../admission/connection.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
-import { RapidResets, SmallPieces } from './misuse.ts';
 import type { Paced, ReadPace } from './pace.ts';
 import { EarlyBytes, handleOf } from './sockets.ts';
-import { OpenStreams } from './streams.ts';
+import { OpenStreams, RapidResets, SmallPieces } from './streams.ts';
 
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;

@@ -6,8 +6,8 @@ import type { Protocol } from '../../observe/request.ts';
 import { LEFT } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
+import { RequestPermit } from '../admission/request-permit.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
-import { Exchange } from './exchange.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;
@@ -53,6 +53,25 @@ const CONNECTION = Symbol('connection');
 /** The connection of a request. */
 export const connectionOf = (socket: Socket): HttpConnection =>
   (socket as unknown as { [CONNECTION]: HttpConnection })[CONNECTION];
+
+/** A request that a connection serves, and its answer: from its headers until it is answered or its client has left. */
+class Exchange {
+  readonly response: ServerResponse;
+  /** Whether the request waited too long for its turn. */
+  readonly isLate: boolean;
+  readonly permit = new RequestPermit();
+  /** Bytes of the answer that the client has not read, as far as the kernel has not taken them. */
+  unread = 0;
+  /** Bytes of the answer in memory that are not being sent yet. */
+  rows = 0;
+  /** Whether the answer lasts as long as its client likes. */
+  isStream = false;
+
+  constructor(response: ServerResponse, isLate: boolean) {
+    this.response = response;
+    this.isLate = isLate;
+  }
+}
 
 /**
  * A connection over HTTP/1.1. It stands between its socket and Node's parser, and serves one request at a time: the

@@ -1,7 +1,7 @@
 import { finished, type Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply } from 'fastify';
-import { whileValid } from '../../auth/while-valid.ts';
+import { whileValid } from '../../auth/validity.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { connectionOf } from '../http/connection.ts';

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { GetReceiptRequestSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
-import { createScopePolicy } from '../../../src/auth/scopes.ts';
+import { createScopePolicy } from '../../../src/auth/principal.ts';
 import { implementReceipts } from '../../../src/plants/receipts.ts';
 import { Semaphore } from '../../../src/semaphore.ts';
 import { ALICE } from '../../support/principal.ts';
