@@ -29,7 +29,7 @@ import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
-import { type Moment, plantsAsOf, positionBefore, since } from './fold/as-of.ts';
+import { type Moment, plantsAsOf, positionBefore, requireNoErasure, since } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import {
   headMessage,
@@ -153,9 +153,15 @@ function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
   return asOf.case === 'time' ? { time: millisecondsOf('time', asOf.value) } : undefined;
 }
 
-async function* getHistory(store: Store, owner: string, id: bigint, signal: AbortSignal) {
+/** The events of a plant, in order. See eventsOfOwner. */
+export async function* getHistory(store: Store, owner: string, id: bigint, signal: AbortSignal) {
+  let { position } = await store.head();
   for await (const events of eventsOfOwner(store, { owner, id, signal }))
-    for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
+    for (const [index, part] of partsOf(events).entries()) {
+      // Who reads slowly gets nothing that was erased since these events were read.
+      if (index > 0) position = await requireNoErasure(store, position, owner);
+      yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
+    }
 }
 
 async function* verify(

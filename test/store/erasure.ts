@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ReadEventsRequestSchema } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
-import { readEvents } from '../../src/audit/service.ts';
+import { getHistory, readEvents } from '../../src/audit/service.ts';
 import { eventsOfOwner, exportedEvents } from '../../src/audit/steady.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
@@ -125,6 +125,18 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         expect(await next()).toEqual(Array(50).fill(undefined));
         expect((await reading.next()).done).toBe(true);
         await log.close();
+      }),
+    );
+
+    test(
+      'who reads the history of a plant slowly gets nothing of it once the outcome was given',
+      on(async ({ store }) => {
+        await append(store, ...Array.from({ length: 250 }, (_, id) => (id % 2 ? deleted : added)(OWNER, 1n)));
+        await project(store);
+        const reading = getHistory(store, OWNER, 1n, AbortSignal.timeout(60_000));
+        expect((await reading.next()).value).toMatchObject({ records: { length: 200 } });
+        await erased(store);
+        await expect(reading.next()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
       }),
     );
 

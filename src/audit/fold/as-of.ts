@@ -51,10 +51,10 @@ async function* foldUpTo(
 }
 
 /**
- * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. The plants in
- * the fold are older than that. Resolves with the position up to which it has looked.
+ * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. What the
+ * caller has read is older than that. Resolves with the position up to which it has looked.
  */
-async function requireNoErasure(store: Store, after: number, owner: string | undefined): Promise<number> {
+export async function requireNoErasure(store: Store, after: number, owner: string | undefined): Promise<number> {
   const { position } = await store.head();
   for await (const events of store.read(after, { to: position, owner: owner ?? '', erasures: true }))
     for (const { type, erases } of events)
