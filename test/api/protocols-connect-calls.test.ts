@@ -47,7 +47,7 @@ describe('errors of the inside say nothing, but for an id under which the log ha
       code: 'internal',
       details: [{ debug: { reason: 'INTERNAL' } }, { type: 'google.rpc.RequestInfo', debug: { requestId } }],
     });
-    expect(app.logs).toMatchObject([{}, { level: 'error', requestId, err: { message: 'secret' } }]);
+    expect(app.logs).toMatchObject([{ level: 'error', requestId, err: { message: 'secret' } }]);
   });
 
   test('in the middle of a stream', async () => {
