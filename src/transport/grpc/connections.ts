@@ -13,8 +13,8 @@ const FIELD = 32;
 const FIELD_HELD = 256;
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
-/** The instances' calls to each other have their own bounds, and are no requests of clients. */
-const INTERNAL = '/plantstore.internal.';
+/** Where paths of the instances' calls to each other begin: they have their own bounds, and are no client's requests. */
+export const INTERNAL = '/plantstore.internal.';
 /** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
 const REFLECTION = '/grpc.reflection.';
 const MOST_ANSWERS = 64 * 1024;

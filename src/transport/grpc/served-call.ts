@@ -19,7 +19,7 @@ import type { Admission } from '../admission/admission.ts';
 import { RequestPermit } from '../admission/request-permit.ts';
 import { readMessage } from '../message-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
-import { type GrpcConnections, type Refusal, UNCOMPRESSED } from './connections.ts';
+import { type GrpcConnections, INTERNAL, type Refusal, UNCOMPRESSED } from './connections.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -64,7 +64,7 @@ const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long t
 export const serveCalls =
   (options: ServingOptions): ServerInterceptor =>
   (method, call) =>
-    options.connections.isInternal(streamOf(call))
+    method.path.startsWith(INTERNAL) && options.connections.isInternal(streamOf(call))
       ? new ServerInterceptingCall(call)
       : new ServedCall(call, method, options);
 
