@@ -13,7 +13,7 @@ const FIELD = 32;
 const FIELD_HELD = 256;
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
-/** Where paths of the instances' calls to each other begin: they have their own bounds, and are no client's requests. */
+/** How paths of the instances' calls to each other begin. These have their own bounds, and are no client's requests. */
 export const INTERNAL = '/plantstore.internal.';
 /** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
 const REFLECTION = '/grpc.reflection.';
