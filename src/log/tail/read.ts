@@ -1,7 +1,6 @@
 import { monotonic } from '../../time/host.ts';
 import { slices } from '../batches.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import type { Store } from '../store.ts';
 import { intactRange } from '../whole-range.ts';
 import { type Follower, GENERATION_LIMIT } from './follower.ts';
 import type { Tail } from './tail.ts';
@@ -29,16 +28,16 @@ export async function* readLog(
   after: number,
   { follow = false, signal }: ReadOptions,
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  const { store, tail } = follower;
+  const { tail } = follower;
   await follower.sync();
   const end = follow ? Number.POSITIVE_INFINITY : tail.head.position;
   const stopped = () => signal?.aborted === true;
   let position = after;
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
-    if (isOld(follower.lookedAt)) await follower.sync();
+    await look(follower);
     if (position < tail.readableAfter) {
-      for await (const batch of presentRange(store, position)) {
+      for await (const batch of presentRange(follower, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);
         position = wanted.at(-1)?.position ?? position;
@@ -55,17 +54,22 @@ export async function* readLog(
   }
 }
 
-const isOld = (time: number): boolean => monotonic() >= time + GENERATION_LIMIT;
+/** Looks at the log's end, unless it was seen GENERATION_LIMIT milliseconds ago at most. */
+async function look(follower: Follower): Promise<void> {
+  if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await follower.sync();
+}
 
-/** The events after a position, in batches. Ends where what was read is old by now: it may have been erased since. */
-async function* presentRange(store: Store, after: number): AsyncGenerator<readonly LoggedEvent[]> {
-  for await (const read of intactRange(store, after)) {
-    const readAt = monotonic();
+/** The events after a position from the store, in batches. Ends where what was read may have been erased since. */
+async function* presentRange(follower: Follower, after: number): AsyncGenerator<readonly LoggedEvent[]> {
+  const { store, tail } = follower;
+  const { lastErasure } = tail;
+  for await (const read of intactRange(store, after))
     for (const batch of slices(read, BATCH)) {
+      // This instance may have been frozen since the store answered.
+      await look(follower);
+      if (tail.lastErasure !== lastErasure) return;
       yield batch;
-      if (isOld(readAt)) return;
     }
-  }
 }
 
 const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>

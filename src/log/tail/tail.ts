@@ -76,6 +76,11 @@ export class Tail {
     return Math.max(this.#window.first - 1, this.#erased);
   }
 
+  /** No event from before this position may be shown from memory: it was the last erasure, or the tail began again. */
+  get lastErasure(): number {
+    return this.#erased;
+  }
+
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
     return this.#window.at(position);
