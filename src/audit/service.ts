@@ -29,7 +29,7 @@ import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
-import { type Moment, plantsAsOf, positionBefore, requireNoErasure, since } from './fold/as-of.ts';
+import { type Moment, plantsAsOf, positionBefore, since } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import {
   headMessage,
@@ -39,7 +39,7 @@ import {
   progressMessage,
   verdictMessage,
 } from './messages.ts';
-import { eventsOfOwner, selectedEvents } from './steady.ts';
+import { ErasedMeanwhileError, erasuresSince, eventsOfOwner, selectedEvents } from './steady.ts';
 import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
@@ -155,11 +155,10 @@ function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
 
 /** The events of a plant, in order. See eventsOfOwner. */
 export async function* getHistory(store: Store, owner: string, id: bigint, signal: AbortSignal) {
-  let { position } = await store.head();
+  const isErased = await erasuresSince(store, owner);
   for await (const events of eventsOfOwner(store, { owner, id, signal }))
-    for (const [index, part] of partsOf(events).entries()) {
-      // Who reads slowly gets nothing that was erased since these events were read.
-      if (index > 0) position = await requireNoErasure(store, position, owner);
+    for (const part of partsOf(events)) {
+      if (await isErased()) throw new ErasedMeanwhileError();
       yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
     }
 }

@@ -2,7 +2,10 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError, isIntact } from '../log/event/chain.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Selection, Store } from '../log/store.ts';
+import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { asErased, eventAt, intact, wholeRange } from '../log/whole-range.ts';
+import { monotonic } from '../time/host.ts';
+import { recent } from '../time/pause.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
@@ -15,6 +18,27 @@ export class ErasedMeanwhileError extends PlantStoreError {
     this.name = 'ErasedMeanwhileError';
     this.missing = missing;
   }
+}
+
+/**
+ * Opens what is asked before anything is told of what is read from now on, however slowly: whether the owner, or
+ * anybody if there is none, was erased since. It asks the store unless it has within GENERATION_LIMIT milliseconds.
+ */
+export async function erasuresSince(store: Store, owner: string | undefined): Promise<() => Promise<boolean>> {
+  let lookedAt = monotonic();
+  let { position } = await store.head();
+  // Whom a complete erasure erased is not known any more.
+  const isOfOwner = ({ type, erases }: LoggedEvent) =>
+    type === 'OwnerErased' && (owner === undefined || (erases?.owner ?? owner) === owner);
+  const ask = async () => {
+    lookedAt = monotonic();
+    const { position: to } = await store.head();
+    for await (const events of store.read(position, { to, owner: owner ?? '', erasures: true }))
+      if (events.some(isOfOwner)) return true;
+    position = to;
+    return false;
+  };
+  return async () => monotonic() >= lookedAt + GENERATION_LIMIT && recent(GENERATION_LIMIT, ask);
 }
 
 /** Most attempts to read the log while no owner is erased, unless told. */

@@ -5,12 +5,14 @@ import type { Methods } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
+import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { eventAt } from '../log/whole-range.ts';
 import { LEFT, type Semaphore } from '../semaphore.ts';
+import { recent } from '../time/pause.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
-import { makeReceipt } from '../transparency/event-proof.ts';
+import { makeReceipt, proveEvent } from '../transparency/event-proof.ts';
 
 interface ReceiptOptions {
   readonly store: Store;
@@ -53,9 +55,10 @@ export function implementReceipts(options: ReceiptOptions): Receipts {
         const checkpoint = await checkpointWith(checkpoints, Number(position));
         using _permit = await proofs.acquire(owner);
         if (signal.aborted) throw LEFT;
-        // Again, since the owner may have been erased while the call waited.
-        const event = await eventOf(owner, position);
-        return create(GetReceiptResponseSchema, { receipt: await makeReceipt(tree, checkpoint, event) });
+        const proven = await proveEvent(tree, checkpoint, Number(position));
+        // Again, and last, since the owner may have been erased while the call waited.
+        const event = await recent(GENERATION_LIMIT, () => eventOf(owner, position));
+        return create(GetReceiptResponseSchema, { receipt: makeReceipt(proven, checkpoint, event) });
       } catch (error) {
         throw unavailable(error);
       }

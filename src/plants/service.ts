@@ -19,7 +19,7 @@ import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import { rowBytes } from '../log/row-size.ts';
 import type { PlantRow } from '../log/store.ts';
-import type { Listing } from '../log/view/listing.ts';
+import type { Listing, LongList } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor, PIECE, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Watch, WatchReader } from './watch/watch.ts';
@@ -103,19 +103,21 @@ export class PlantsService {
 
   /** A list, of which the call holds the batch that was read last. A long one comes in pieces. */
   #inPieces(list: Listing, call: Call): Listing {
+    if (!('confirm' in list)) return list;
     const { plants } = list;
-    if (Symbol.iterator in plants) return list;
-    const pieces = this.#piecesOf(plants, call);
+    const pieces = this.#piecesOf(list, call);
     // To return ends the read of the store at once, also before the first piece and while one is awaited.
     const all = { next: () => pieces.next(), return: () => plants.return!(), [Symbol.asyncIterator]: () => all };
     return { ...list, plants: all };
   }
 
-  async *#piecesOf(batches: AsyncIterable<readonly PlantRow[]>, call: Call): AsyncGenerator<readonly PlantRow[]> {
-    for await (const batch of batches) {
+  async *#piecesOf(list: LongList, call: Call): AsyncGenerator<readonly PlantRow[]> {
+    for await (const batch of list.plants) {
       call.holds?.(rowBytes(batch));
       for (const piece of pages(batch, PIECE)) {
         await this.#watches.turn(call.principal.owner);
+        // The caller may have taken the piece before it long ago.
+        if (piece[0] !== batch[0]) await list.confirm();
         yield piece;
       }
     }

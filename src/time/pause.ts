@@ -54,6 +54,16 @@ export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () 
   });
 }
 
+/**
+ * What is asked, as of at most so many milliseconds ago. It is asked once more if that took longer, as the process may
+ * have been frozen: a store that is always slower is no reason to ask for ever.
+ */
+export async function recent<T>(milliseconds: number, ask: () => Promise<T>): Promise<T> {
+  const began = monotonic();
+  const answer = await ask();
+  return monotonic() < began + milliseconds ? answer : ask();
+}
+
 /** Settles as a step does, or rejects with the signal's reason once it aborts. The step itself is not stopped. */
 export function unlessAborted<T>(step: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return step;

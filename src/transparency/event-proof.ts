@@ -33,12 +33,11 @@ export async function proveEvent(
 
 /**
  * The receipt for an event: a tlog-proof (c2sp.org/tlog-proof) whose extra data is the event's plantstore.v1.Record
- * without `hash`. The checkpoint must include the event. The receipt stays valid without the log, as long as SHA-256
- * and the key are secure. Rejects with BrokenChainError rather than make a receipt that does not verify.
+ * without `hash`. `proven`: see proveEvent. The receipt stays valid without the log, as long as SHA-256 and the key are
+ * secure. Throws BrokenChainError rather than make a receipt that does not verify.
  */
-export async function makeReceipt(tree: Tree, checkpoint: SignedCheckpoint, event: LoggedEvent): Promise<string> {
+export function makeReceipt({ record, proof }: ProvenRecord, checkpoint: SignedCheckpoint, event: LoggedEvent): string {
   const { position } = event;
-  const { record, proof } = await proveEvent(tree, checkpoint, position);
   // The tree may remember the event from before it was changed.
   if (!sameHash(record, leafHash(event))) throw new BrokenChainError(position, 'it does not match the Merkle tree');
   verifyContent(event);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { createScopePolicy } from '../../src/auth/principal.ts';
 import type { Call } from '../../src/call.ts';
 import { rowBytes } from '../../src/log/row-size.ts';
+import { SnapshotEndedError } from '../../src/log/store.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import type { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
@@ -30,8 +31,16 @@ function endless() {
   return all;
 }
 
+let isErased = false;
 const log = {
-  list: async () => ({ plants: endless(), next: undefined, position: 1 }),
+  list: async () => ({
+    plants: endless(),
+    next: undefined,
+    position: 1,
+    confirm: async () => {
+      if (isErased) throw new SnapshotEndedError();
+    },
+  }),
   status: { head: 1 },
   lookAtRows: () => undefined,
   onExtended: () => () => {},
@@ -130,4 +139,13 @@ test.each<[string, (call: Call) => Promise<AsyncIterable<readonly object[]>>]>([
   clearImmediate(immediate);
   expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(2);
   expect(pieces.length).toBeLessThan(200);
+});
+
+test('of a batch of a long list, a reader who is slow gets no further piece once its owner is erased', async () => {
+  const call = { principal: ALICE, signal: { aborted: false } };
+  const list = await plants.openList({ cursor: '', view: 0, limit: undefined }, call);
+  const pieces = list.plants as AsyncIterableIterator<readonly object[]>;
+  expect((await pieces.next()).value.length).toBeLessThan(ROWS.length / 3);
+  isErased = true;
+  await expect(pieces.next()).rejects.toBeInstanceOf(SnapshotEndedError);
 });

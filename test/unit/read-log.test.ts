@@ -96,3 +96,45 @@ test('who follows the log at an instance that was cut off meanwhile gets nothing
   await following.return(undefined);
   for (const each of [log, other]) await each.close();
 });
+
+test('who began to read the log during an erasure gets nothing of the owner once it is complete', async () => {
+  const { store, second } = await openMemoryStore();
+  const [removal, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = override(store, {
+    async *eraseContents(...erasure) {
+      await removal.promise;
+      yield* store.eraseContents(...erasure);
+    },
+  });
+  const log = await openLog(slow, { onFault: () => {} });
+  const reached = await second();
+  let isFrozen = false;
+  const late = override(reached, {
+    lease: async () => false,
+    async *read(...selection) {
+      for await (const events of reached.read(...selection)) {
+        if (isFrozen) await answer.promise;
+        yield events;
+      }
+    },
+  });
+  const other = await openLog(late, { onFault: () => {} });
+  await add(log, 1n);
+  const erasing = (async () => {
+    for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
+  })();
+  while ((await other.head()).position < 2) await turn();
+  isFrozen = true;
+  const reading = other.read(0);
+  const first = reading.next();
+  for (let turns = 0; turns < 20; turns++) await turn();
+  removal.resolve();
+  await erasing;
+  answer.resolve();
+  expect(contents(await first)).toEqual([
+    ['PlantAdded', false],
+    ['OwnerErased', true],
+  ]);
+  await reading.return(undefined);
+  for (const each of [log, other]) await each.close();
+});

@@ -3,15 +3,11 @@ import { BrokenChainError } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
-import { monotonic } from '../../time/host.ts';
-import { eventsOfOwner, steadily, steadyView } from '../steady.ts';
+import { ErasedMeanwhileError, erasuresSince, eventsOfOwner, steadily, steadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
-
-/** Milliseconds between two looks for owners who were erased while somebody reads plants slowly. */
-const LOOK = 1_000;
 
 /**
  * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id.
@@ -24,13 +20,18 @@ export async function plantsAsOf(store: Store, moment: Moment, owner: string | u
   return { position, plants: steadily(store, () => foldUpTo(store, position, owner, signal)) };
 }
 
+const READ_AGAIN = new PlantStoreError(
+  'OWNER_BEING_ERASED',
+  'an owner was erased while the plants were read: read them again',
+);
+
 async function* foldUpTo(
   store: Store,
   position: number,
   owner: string | undefined,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
-  let { position: looked } = await store.head();
+  const isErased = await erasuresSince(store, owner);
   // That of an owner is steady by itself.
   const shown = owner === undefined ? (await steadyView(store)).take : undefined;
   using fold = new Fold({ shown });
@@ -40,30 +41,12 @@ async function* foldUpTo(
     signal?.throwIfAborted();
     await fold.apply(batch);
   }
-  let due = monotonic() + LOOK;
+  // Nothing is told yet: it can begin again.
+  if (await isErased()) throw new ErasedMeanwhileError();
   for await (const rows of fold.rows()) {
-    if (monotonic() >= due) {
-      looked = await requireNoErasure(store, looked, owner);
-      due = monotonic() + LOOK;
-    }
+    if (await isErased()) throw READ_AGAIN;
     yield rows;
   }
-}
-
-/**
- * Rejects with OWNER_BEING_ERASED if the owner, or anybody if there is none, was erased after a position. What the
- * caller has read is older than that. Resolves with the position up to which it has looked.
- */
-export async function requireNoErasure(store: Store, after: number, owner: string | undefined): Promise<number> {
-  const { position } = await store.head();
-  for await (const events of store.read(after, { to: position, owner: owner ?? '', erasures: true }))
-    for (const { type, erases } of events)
-      if (type === 'OwnerErased' && (owner === undefined || (erases?.owner ?? owner) === owner))
-        throw new PlantStoreError(
-          'OWNER_BEING_ERASED',
-          'an owner was erased while the plants were read: read them again',
-        );
-  return position;
 }
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {

@@ -104,7 +104,7 @@ Example:
         if (event === undefined) throw new Error(`the log has no event at position ${at}`);
         const tree = new Tree(store);
         const checkpoint = await signNow(store, tree);
-        const { makeReceipt } = await import('../../transparency/event-proof.ts');
-        await write([await makeReceipt(tree, checkpoint, event)]);
+        const { makeReceipt, proveEvent } = await import('../../transparency/event-proof.ts');
+        await write([makeReceipt(await proveEvent(tree, checkpoint, at), checkpoint, event)]);
       }),
     );

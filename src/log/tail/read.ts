@@ -1,7 +1,9 @@
 import { monotonic } from '../../time/host.ts';
+import { recent } from '../../time/pause.ts';
 import { slices } from '../batches.ts';
+import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { intactRange } from '../whole-range.ts';
+import { asErased, intactRange } from '../whole-range.ts';
 import { type Follower, GENERATION_LIMIT } from './follower.ts';
 import type { Tail } from './tail.ts';
 
@@ -56,19 +58,24 @@ export async function* readLog(
 
 /** Looks at the log's end, unless it was seen GENERATION_LIMIT milliseconds ago at most. */
 async function look(follower: Follower): Promise<void> {
-  if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await follower.sync();
+  if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await recent(GENERATION_LIMIT, follower.sync);
 }
 
-/** The events after a position from the store, in batches. Ends where what was read may have been erased since. */
+/**
+ * The events after a position from the store, in batches, as the unfinished erasures will leave them. Ends where what
+ * was read may have been erased since.
+ */
 async function* presentRange(follower: Follower, after: number): AsyncGenerator<readonly LoggedEvent[]> {
   const { store, tail } = follower;
   const { lastErasure } = tail;
+  // What one of these removes may be gone by the time that it is told. What a later one does shows in the tail.
+  const begun = (await store.unfinished()).filter(isIntact);
   for await (const read of intactRange(store, after))
     for (const batch of slices(read, BATCH)) {
       // This instance may have been frozen since the store answered.
       await look(follower);
       if (tail.lastErasure !== lastErasure) return;
-      yield batch;
+      yield batch.map((event) => asErased(event, begun));
     }
 }
 

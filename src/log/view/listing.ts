@@ -30,6 +30,8 @@ export type Listing = ShortList | LongList;
 /** A list that is too long for memory, for one reader. */
 export interface LongList extends Omit<ShortList, 'plants'> {
   readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
+  /** Await it before a part of a batch is told, if it is not the first. Rejects once the owner is erased. */
+  confirm(): Promise<void>;
 }
 
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
@@ -68,7 +70,12 @@ export async function openListing(opened: OpenedList, permit: Permit, query: Lis
   });
   // Once it has begun, a return closes it, before the first batch too.
   await plants.next();
-  return { plants, next, position: opened.position };
+  const { position, life } = opened;
+  const confirm = () =>
+    life.confirm().catch((error) => {
+      throw unavailable(error);
+    });
+  return { plants, next, position, confirm };
 }
 
 /** The batches of a list, after an empty one. Calls back with the id at which the limit cuts it before that. */

@@ -93,7 +93,9 @@ export function receipt(world: World, { process, service }: Instance, owner: str
       const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
       const { receipt: text } = await receipts.getReceipt(request, call);
       world.tell(process.name, `gives a receipt for ${position}`);
-      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey)));
+      // A server that was deposed may know of no erasure.
+      const erased = world.plan.strictReads ? (world.commands.erased.get(owner) ?? 0) : 0;
+      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey), erased));
     } catch (error) {
       world.tell(process.name, `gives no receipt for ${position}: ${(error as Error).message}`);
       world.judge(() => world.proofs.refused(error, owner, position <= from ? position : 0));

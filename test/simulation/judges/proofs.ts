@@ -97,8 +97,9 @@ export class ProofJudge {
     if (outcome === 'forked' && this.#truth.earlier.length === 0) throw new Violation('proof', `${error}`);
   }
 
-  /** A receipt for a position was verified. Throws Violation. */
-  receipt(position: number, { event, size }: Proved): void {
+  /** A receipt for a position was verified. `erased`: the last erasure of its owner that is told. Throws Violation. */
+  receipt(position: number, { event, size }: Proved, erased: number): void {
+    if (position < erased) throw new Violation('proof', `the receipt for ${position} has what was erased at ${erased}`);
     const expected = this.#truth.events[position - 1]!;
     if (event.eventId !== expected.eventId || size < position)
       throw new Violation('proof', `the receipt for ${position} is for ${event.position} of ${size}`);

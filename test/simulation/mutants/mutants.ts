@@ -414,7 +414,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader of the log gets from memory what was erased while the instance was frozen',
     file: 'log/tail/read.ts',
-    from: `if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await follower.sync();`,
+    from: `if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await recent(GENERATION_LIMIT, follower.sync);`,
     to: ``,
   },
   {
