@@ -7,7 +7,7 @@ import {
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../domain/decider.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
-import { textLength } from '../../domain/plant.ts';
+import { textBytes } from '../../domain/plant.ts';
 import { clearTimer, monotonic, nextTurn, randomUUID, setRepeating, type Timer } from '../../time/host.ts';
 import type { Cancellation, Committer } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
@@ -21,9 +21,10 @@ import { errorOf, messageOf } from './messages.ts';
 const MISSING = 6;
 /** Most unanswered commands on a link. More wait here. */
 const WINDOW = 4_096;
-/** Most commands in one message, and most characters of their texts. A message has at most 1 MiB. */
-const BATCH = 512;
-const BATCH_TEXT = 64 * 1024;
+/** Most bytes of a message: the writer reads none above 64 KiB, and ends the link. The longest command has a third. */
+const BATCH_BYTES = 60 * 1024;
+/** Most bytes of a command beside its texts. */
+const COMMAND = 128;
 
 interface Forwarded {
   readonly command: Command;
@@ -149,16 +150,16 @@ export class Forwarder {
   #nextBatch(): ForwardedCommand[] {
     const now = monotonic();
     const commands: ForwardedCommand[] = [];
-    let taken = 0;
-    for (let text = 0; taken < this.#unsent.length && commands.length < BATCH && text < BATCH_TEXT; taken++) {
-      const forwarded = this.#unsent[taken]!;
+    let bytes = 0;
+    for (const forwarded of this.#unsent) {
+      const { command, eventId, deadline } = forwarded;
+      bytes += bytesOf(command);
+      if (bytes > BATCH_BYTES) break;
       const number = ++this.#number;
       this.#sent.set(number, forwarded);
-      const { command, eventId, deadline } = forwarded;
       commands.push(messageOf(command, { number, eventId, timeLeft: Math.max(0, Math.round(deadline - now)) }));
-      text += textOf(command);
     }
-    this.#unsent.splice(0, taken);
+    this.#unsent.splice(0, commands.length);
     return commands;
   }
 
@@ -257,5 +258,10 @@ export class Forwarder {
   }
 }
 
-const textOf = (command: Command): number =>
-  command.owner.length + command.actor.length + (command.type === 'AddPlant' ? textLength(command.plant) : 0);
+/** What a command takes of a message, at most. */
+function bytesOf(command: Command): number {
+  const { owner, actor, issuer = '', idempotencyKey = '', traceparent = '' } = command;
+  const texts = [owner, actor, issuer, idempotencyKey, traceparent];
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), COMMAND);
+  return command.type === 'AddPlant' ? bytes + textBytes(command.plant) : bytes;
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { Command } from '../../src/domain/decider.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
+import { MAX_TEXT_CODE_POINTS } from '../../src/domain/plant.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
+import { Forwarder, type ForwardingParts } from '../../src/log/forward/forwarder.ts';
+import { Receiver } from '../../src/log/forward/receiver.ts';
+import type { ForwardObserver } from '../../src/log/observer.ts';
+import { Follower } from '../../src/log/tail/follower.ts';
+import { Tail } from '../../src/log/tail/tail.ts';
+import { leafCertificate, selfSigned } from '../../src/transport/forward/contact.ts';
+import { linksOf } from '../../src/transport/forward/link.ts';
+import { addForwarding } from '../../src/transport/forward/service.ts';
+import type { Registry } from '../../src/transport/grpc/server.ts';
+import { openMemoryStore } from '../simulation/store/open-memory.ts';
+import { GrpcApp } from '../support/grpc.ts';
+
+/** Of four bytes in UTF-8. */
+const LONGEST = '\u{1F335}'.repeat(MAX_TEXT_CODE_POINTS);
+
+const KEY = 'k'.repeat(MAX_IDEMPOTENCY_KEY);
+
+/** Commands of one turn of the event loop, more of either kind than one message may have. */
+const COMMANDS: readonly Command[] = [
+  ...Array.from({ length: 64 }, (_, id): Command => {
+    const plant = { id: BigInt(id), name: LONGEST, tag: LONGEST };
+    return { type: 'AddPlant', owner: LONGEST, actor: LONGEST, issuer: LONGEST, idempotencyKey: KEY, plant };
+  }),
+  ...Array.from(
+    { length: 1_024 },
+    (_, id): Command => ({ type: 'DeletePlant', owner: 'a', actor: 'a', id: BigInt(id) }),
+  ),
+];
+
+test('however long and many the commands of one turn are, no message is too long for the link', async () => {
+  const identity = selfSigned();
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  let position = 0;
+  const submit: ConstructorParameters<typeof Receiver>[0]['submit'] = async (_command, _cancellation, terms) => ({
+    position: ++position,
+    eventId: terms!.eventId!,
+  });
+  const receiver = new Receiver({ follower, submit, observer: undefined, onFault: () => {} });
+  receiver.open('secret');
+  const addInternal = (registry: Registry) => addForwarding(registry, () => receiver);
+  await using app = await GrpcApp.start({}, { identity, addInternal, isInstance: () => true });
+
+  const outcomes: string[] = [];
+  const observer: ForwardObserver = { forwarded: (outcome) => outcomes.push(outcome), taken: () => {} };
+  const contact = { address: app.address, secret: 'secret', certificate: leafCertificate(identity) };
+  const committer = {
+    submit: () => Promise.reject(new Error('taken back')),
+  } as unknown as ForwardingParts['committer'];
+  const parts = { follower, committer, commitLimit: 10_000, observer };
+  const forwarder = new Forwarder(
+    linksOf(() => identity),
+    contact,
+    parts,
+  );
+  await forwarder.opened;
+  const committed = await Promise.all(COMMANDS.map((command) => forwarder.submit(command, undefined)));
+  expect(committed).toHaveLength(COMMANDS.length);
+  expect(new Set(outcomes)).toEqual(new Set(['applied']));
+  forwarder.finish();
+  await forwarder.closed;
+});
