@@ -1,5 +1,5 @@
 import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, sizeOf } from '../log/event/event.ts';
 import { Lease } from '../log/lease.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
@@ -18,8 +18,11 @@ const POLL = 50;
 /** Milliseconds between two transactions, unless MANY events wait: even a small one is expensive for Kafka. */
 const PACE = 100;
 const MANY = 1_000;
-/** No further batch of the store is read once there are this many events. */
-const ENOUGH = 4_000;
+/**
+ * Bytes of events in memory after which no further batch of the store is read: some 2,500 usual events. Those with the
+ * longest texts are a few MB on the wire then, for which a transaction has half a minute.
+ */
+const ENOUGH = 4 * 1024 * 1024;
 /** Milliseconds between two measurements of the lag. */
 const MEASURE = 1_000;
 
@@ -134,9 +137,9 @@ export class Publisher {
   }
 
   /**
-   * The erasures that the topic lacks, which ends at this position: those that are known, and those that have begun
-   * since. None of the latter is complete before it is published: an earlier topic, or this one before it was restored
-   * from a backup, may have had its event.
+   * The erasures after `end`, the last position of the topic: the known ones, and those that have begun since. None of
+   * the latter is complete before it is published: an earlier topic, or this one before it was restored from a backup,
+   * may have had its event.
    */
   async #unpublished(end: number, known: readonly Unfinished[] = []): Promise<readonly Unfinished[]> {
     const unpublished = (await this.#store.unfinished()).filter((each) => each.position > end && isIntact(each));
@@ -202,10 +205,12 @@ export class Publisher {
  */
 export async function nextEvents(store: Pick<Store, 'read'>, after: number): Promise<readonly LoggedEvent[]> {
   const events: LoggedEvent[] = [];
+  let bytes = 0;
   try {
     for await (const batch of intactRange(store, after)) {
       events.push(...batch);
-      if (events.length >= ENOUGH) break;
+      for (const event of batch) bytes += sizeOf(event);
+      if (bytes >= ENOUGH) break;
     }
   } catch (error) {
     if (events.length === 0) throw error;

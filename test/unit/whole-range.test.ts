@@ -5,12 +5,14 @@ import type { Store } from '../../src/log/store.ts';
 import { intactRange, wholeRange } from '../../src/log/whole-range.ts';
 import { nextEvents } from '../../src/publisher/publisher.ts';
 
+const bytes = new Uint8Array();
+
 /** A store that has events at these positions, two in a batch. */
 const storeOf = (...positions: number[]): Pick<Store, 'read'> => ({
   async *read(after, { to = Number.POSITIVE_INFINITY } = {}) {
     const found = positions.filter((position) => position > after && position <= to);
     for (let from = 0; from < found.length; from += 2)
-      yield found.slice(from, from + 2).map((position) => ({ position }) as LoggedEvent);
+      yield found.slice(from, from + 2).map((position) => ({ position, bytes }) as LoggedEvent);
   },
 });
 
@@ -42,7 +44,7 @@ const changed: Pick<Store, 'read'> = {
   async *read(after) {
     const commitment = new Uint8Array(32);
     const events = [{ position: 1 }, { position: 2 }, { position: 3, content: commitment, commitment }];
-    yield events.slice(after) as LoggedEvent[];
+    yield events.slice(after).map((event) => ({ ...event, bytes }) as LoggedEvent);
   },
 };
 
@@ -60,4 +62,22 @@ test.each([
 
 test('publication has nothing to do at the end of the log', async () => {
   expect(await nextEvents(storeOf(1, 2), 2)).toEqual([]);
+});
+
+test('publication takes no more at a time than some MiB of events', async () => {
+  const count = 4_000;
+  const longest = 36 * 1024;
+  let read = 0;
+  const store: Pick<Store, 'read'> = {
+    async *read(after) {
+      for (; after + read < count; read += 250)
+        yield Array.from({ length: 250 }, (_, index) => {
+          const position = after + read + index + 1;
+          return { position, bytes: { length: longest } } as LoggedEvent;
+        });
+    },
+  };
+  const events = await nextEvents(store, 0);
+  expect(events.length).toBeLessThanOrEqual((4 * 1024 * 1024) / longest + 250);
+  expect(read + 250).toBe(events.length);
 });
