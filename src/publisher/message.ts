@@ -1,5 +1,7 @@
 import type { DomainEvent, PlantEvent } from '../domain/events.ts';
 import { plantFields } from '../domain/plant.ts';
+import { isIntact } from '../log/event/chain.ts';
+import { encodeContent } from '../log/event/encode.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in binary content mode (Kafka protocol binding). */
@@ -18,6 +20,11 @@ export const HASH_HEADER = 'plantstore-hash';
 
 /** Header with the idempotency key of the event's request, if it had one. Needed to compute the commitment. */
 export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
+
+/** Header with the salt of the event's content, in lower-case hexadecimal. */
+const SALT_HEADER = 'plantstore-salt';
+/** Header with the issuer of the actor's token, if known. */
+const ISSUER_HEADER = 'plantstore-issuer';
 
 /** `ce_type` of an OwnerErased event. */
 export const OWNER_ERASED = 'plantstore.v1.OwnerErased';
@@ -49,16 +56,56 @@ export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
       'plantstore-commitment': hex(commitment),
-      'plantstore-salt': hex(salt),
+      [SALT_HEADER]: hex(salt),
       [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
-      ...(issuer !== undefined && { 'plantstore-issuer': issuer }),
+      ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
       ...(event.type === 'OwnerErased' && event.subject && { 'plantstore-subject': hex(event.subject) }),
       // The first is CloudEvents' Distributed Tracing extension; the second is for OpenTelemetry's Kafka
       // instrumentation.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },
   };
+}
+
+/**
+ * The message of an event whose content or owner was erased after it was published, from `record`, which is said to be
+ * that message. Undefined if the event does not commit to what the record says. Nothing shows whom an OwnerErased event
+ * erased: the message names the owner of the record.
+ */
+export function messageOfErased(logged: LoggedEvent, record: EventMessage): EventMessage | undefined {
+  try {
+    if (logged.type === 'OwnerErased') {
+      const owner = decodeURIComponent(record.key);
+      return eventMessage({ ...logged, erases: { owner, key: NO_KEY, isCleared: true, isPublished: true } });
+    }
+    const event = plantEventIn(record, logged.type);
+    const salt = Buffer.from(record.headers[SALT_HEADER] ?? '', 'hex');
+    const published = { ...logged, event, salt, content: encodeContent(event, salt) };
+    return isIntact(published) ? eventMessage(published) : undefined;
+  } catch {
+    // It is not an event's message, and may be anybody's.
+    return undefined;
+  }
+}
+
+const NO_KEY = new Uint8Array();
+
+/** What a message says of a plant. Anything may be in it: only what an event commits to is known to be right. */
+function plantEventIn({ key, value, headers }: EventMessage, type: PlantEvent['type']): PlantEvent {
+  const [owner = '', plantId = ''] = key.split('/');
+  const data = JSON.parse(value);
+  return {
+    type,
+    owner: decodeURIComponent(owner),
+    actor: data.actor,
+    // The value has it too, where JSON.parse rounds it.
+    plantId: BigInt.asIntN(64, BigInt(plantId)),
+    issuer: headers[ISSUER_HEADER],
+    idempotencyKey: headers[IDEMPOTENCY_KEY_HEADER],
+    traceparent: headers.traceparent,
+    ...(type === 'PlantAdded' && plantFields(data)),
+  } as PlantEvent;
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -43,8 +43,8 @@ export interface KafkaConnection {
 export interface OffsetRange {
   /** Offset of the first record. */
   readonly low: number;
-  /** All before it are committed or aborted. Without an open transaction, the offset of the next record. */
-  readonly high: number;
+  /** The last stable offset: all before it are committed or aborted. Without an open transaction, the next one. */
+  readonly stable: number;
 }
 
 /** The committed offset of a consumer group for a partition. */
@@ -127,7 +127,7 @@ export class KafkaClient {
     const partitions = await patiently(() => this.#admin.fetchTopicOffsets(topic));
     return partitions
       .sort((a, b) => a.partition - b.partition)
-      .map(({ low, high }) => ({ low: Number(low), high: Number(high) }));
+      .map(({ low, high }) => ({ low: Number(low), stable: Number(high) }));
   }
 
   /** The committed offset of a consumer group for partition 0 of a topic, if there is one. */

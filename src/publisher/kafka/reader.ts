@@ -41,7 +41,7 @@ export class TopicReader {
   /** Reads each partition from an offset. `group` is the prefix of the name of a new consumer group. */
   static async open(client: KafkaClient, topic: string, group: string, from: readonly number[]): Promise<TopicReader> {
     const ranges = await client.ranges(topic);
-    const lanes = ranges.map(({ low, high: end }, partition): Lane => {
+    const lanes = ranges.map(({ low, stable: end }, partition): Lane => {
       const next = Math.max(from[partition] ?? end, low);
       return { records: [], next, end, done: next >= end };
     });

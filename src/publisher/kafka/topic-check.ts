@@ -3,7 +3,7 @@ import { isIntact } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Fault, Store, Unfinished } from '../../log/store.ts';
 import { asErased } from '../../log/whole-range.ts';
-import { eventMessage, POSITION_HEADER } from '../message.ts';
+import { type EventMessage, eventMessage, messageOfErased, POSITION_HEADER } from '../message.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
@@ -60,39 +60,75 @@ function topicCheck(
   let reached = 0;
 
   async function compare(event: LoggedEvent): Promise<Fault | undefined> {
+    if (event.type === 'OwnerErased') return compareErasure(event);
     const { position } = event;
     const expected = eventMessage(asErased(event, unfinished));
-    if (expected === undefined || event.type === 'OwnerErased') return passOver(position);
+    if (expected === undefined) return compareErased(event);
     const partition = partitionOf(expected.key);
+    const removed = isRemoved(partition);
     const record = await reader.peek(partition);
-    if (record === undefined) {
-      const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${checkpoint.position}`;
-      return position <= checkpoint.position ? { position, message: missing } : undefined;
-    }
-    const removed = ranges[partition]!.low > 0 && !begun.has(partition);
+    if (record === undefined) return removed ? undefined : missing(position, partition);
     if (removed && positionOf(record) > position) return undefined;
-    reader.take(partition);
-    begun.add(partition);
+    take(partition);
     if (positionOf(record) !== position) {
       const found = `offset ${record.offset} of partition ${partition} should be this event, but is position ${record.headers[POSITION_HEADER]}`;
       return { position, message: found };
     }
-    const same =
-      record.key === expected.key &&
-      record.value === expected.value &&
-      Object.entries(expected.headers).every(([name, value]) => record.headers[name] === value);
-    const other = `offset ${record.offset} of partition ${partition} differs from the event in the log`;
-    return same ? undefined : { position, message: other };
+    return isSame(record, expected) ? undefined : differs(position, partition, record);
   }
 
-  /** Skips the records of an OwnerErased event, or of one erased after it was published: their message is unknown. */
-  async function passOver(position: number): Promise<undefined> {
+  /** An event that is erased by now, or is being erased: if the topic has it, it was published before. */
+  async function compareErased(event: LoggedEvent): Promise<Fault | undefined> {
     for (const partition of ranges.keys()) {
-      const record = await reader.peek(partition);
-      if (record === undefined || positionOf(record) !== position) continue;
-      reader.take(partition);
-      begun.add(partition);
+      const record = await takeIfAt(event.position, partition);
+      if (record === undefined) continue;
+      const isRight = partitionOf(record.key) === partition && isSame(record, messageOfErased(event, record));
+      if (!isRight) return differs(event.position, partition, record);
     }
+    return undefined;
+  }
+
+  /**
+   * An OwnerErased event is in every partition, and the same in each. Or it is in none: the erasure was complete before
+   * the event was published. One of 1.0.0 may be in one partition.
+   */
+  async function compareErasure(event: LoggedEvent): Promise<Fault | undefined> {
+    const { position } = event;
+    const isOfEach = event.event?.type === 'OwnerErased' && event.event.subject !== undefined;
+    let expected = eventMessage(event);
+    let lacking: number | undefined;
+    for (const partition of checkpoint.ends.keys()) {
+      const removed = isRemoved(partition);
+      const record = await takeIfAt(position, partition);
+      if (record === undefined) {
+        if (isOfEach && !removed) lacking ??= partition;
+        continue;
+      }
+      expected ??= messageOfErased(event, record);
+      if (!isSame(record, expected)) return differs(position, partition, record);
+    }
+    return expected === undefined || lacking === undefined ? undefined : missing(position, lacking);
+  }
+
+  /** Whether retention may have removed the next record of the log from a partition. */
+  const isRemoved = (partition: number): boolean => ranges[partition]!.low > 0 && !begun.has(partition);
+
+  function take(partition: number): void {
+    reader.take(partition);
+    begun.add(partition);
+  }
+
+  /** Takes the next record of a partition if it has this position. */
+  async function takeIfAt(position: number, partition: number): Promise<TopicRecord | undefined> {
+    const record = await reader.peek(partition);
+    if (record === undefined || positionOf(record) !== position) return undefined;
+    take(partition);
+    return record;
+  }
+
+  function missing(position: number, partition: number): Fault | undefined {
+    const message = `missing in partition ${partition} of the topic, whose checkpoint is at ${checkpoint.position}`;
+    return position <= checkpoint.position ? { position, message } : undefined;
   }
 
   return {
@@ -159,6 +195,16 @@ async function settled(client: KafkaClient, names: Names): Promise<[PublisherChe
 }
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
+
+const isSame = (record: TopicRecord, expected: EventMessage | undefined): boolean =>
+  record.key === expected?.key &&
+  record.value === expected.value &&
+  Object.entries(expected.headers).every(([name, value]) => record.headers[name] === value);
+
+const differs = (position: number, partition: number, { offset }: TopicRecord): Fault => ({
+  position,
+  message: `offset ${offset} of partition ${partition} differs from the event in the log`,
+});
 
 const foreign = (partition: number, { offset }: TopicRecord): Fault => ({
   message: `offset ${offset} of partition ${partition} of the topic does not match any event of the log`,

@@ -106,4 +106,4 @@ export function fromCommitted({ offset, metadata }: CommittedOffset): PublisherC
 
 /** Whether the partitions of a topic contain the last events of the checkpoint. */
 export const reaches = (ranges: readonly OffsetRange[], { ends }: Pick<PublisherCheckpoint, 'ends'>): boolean =>
-  ends.every((end, partition) => (ranges[partition]?.high ?? -1) > end);
+  ends.every((end, partition) => (ranges[partition]?.stable ?? -1) > end);

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Answer, verifyLog } from '../../../src/audit/verify.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
+import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { eventAt } from '../../../src/log/whole-range.ts';
 import { KafkaClient, partitioner } from '../../../src/publisher/kafka/client.ts';
 import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { askTopic } from '../../../src/publisher/kafka/topic-check.ts';
@@ -13,7 +15,7 @@ import {
   IDEMPOTENCY_KEY_HEADER,
   POSITION_HEADER,
 } from '../../../src/publisher/message.ts';
-import { append, chain } from '../../support/events.ts';
+import { added, append, chain } from '../../support/events.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { dataDirectory } from '../../support/publication.ts';
 import { eventually, plants } from './series.ts';
@@ -39,7 +41,8 @@ async function write(settings: KafkaOptions, partitions: Partitions, position: n
   await client.connect();
   await createTopics(client, names, settings);
   const producer = await client.producer(names.transactionalId, 60_000);
-  for (const [partition, messages] of partitions.entries()) await producer.send(names.topic, partition, messages);
+  for (const [partition, messages] of partitions.entries())
+    if (messages.length > 0) await producer.send(names.topic, partition, messages);
   const ends = partitions.map(({ length }) => length - 1);
   await producer.commit(names.group, names.checkpoint, toCommitted({ position, hash: '', ends }));
   // A commit is known a moment after it was made.
@@ -63,6 +66,13 @@ function withHeader(message: EventMessage, name: string, value: string | undefin
   const { [name]: _, ...headers } = message.headers;
   return { ...message, headers: value === undefined ? headers : { ...headers, [name]: value } };
 }
+
+/** An event that the log never had, at the position of another. */
+const forged = ({ headers }: EventMessage): EventMessage => ({
+  key: 'bob/99',
+  value: '{"owner":"bob","actor":"bob","plantId":99,"name":"Fern"}',
+  headers: { ce_type: headers.ce_type!, [POSITION_HEADER]: headers[POSITION_HEADER]! },
+});
 
 /** The audit of the topic. */
 export function topicCheck(bench: KafkaBench): void {
@@ -131,6 +141,73 @@ export function topicCheck(bench: KafkaBench): void {
     expect((await answerOf(directory.path, settings))?.message).toMatch(why);
   });
 
+  /** A log of alice's plants at 1 to 9 and one of bob's at 10; 11 erases alice. With the topic that has it all. */
+  async function erasedLog(directory: string): Promise<Partitions> {
+    const store = openSqlite(directory);
+    const partitions = spread(await append(store, ...plants(1, 9), added('bob', 1n)));
+    const log = await openLog(store, { onFault: () => {} });
+    for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }));
+    const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: true, isPublished: true };
+    const message = eventMessage({ ...(await eventAt(store, 11))!, erases })!;
+    for (const messages of partitions) messages.push(message);
+    await log.close();
+    return partitions;
+  }
+
+  const ofErased: [string, (partitions: Partitions) => void, RegExp | undefined][] = [
+    ['nothing wrong', () => {}, undefined],
+    [
+      'nothing wrong without erased events',
+      (all) =>
+        all.forEach((some, at) => {
+          all[at] = some.filter(({ key }) => !key.startsWith('alice/'));
+        }),
+      undefined,
+    ],
+    [
+      'nothing wrong where the erasure was complete before',
+      (all) =>
+        all.forEach((some, at) => {
+          all[at] = some.filter(({ key }) => key.startsWith('bob'));
+        }),
+      undefined,
+    ],
+    [
+      'an OwnerErased in one partition only',
+      (all) => {
+        all[1].pop();
+        all[2].pop();
+      },
+      /missing in partition 1/,
+    ],
+    [
+      'an OwnerErased that names somebody else in a partition',
+      (all) => all[2].push({ ...all[2].pop()!, key: 'bob' }),
+      /partition 2 differs from/,
+    ],
+    [
+      'a forged record at the position of an erased event',
+      (all) => all[0].splice(0, 1, forged(all[0][0]!)),
+      /partition 0 differs from/,
+    ],
+    [
+      'another value at the position of an erased event',
+      (all) => all[0].splice(0, 1, { ...all[0][0]!, value: '{}' }),
+      /partition 0 differs from/,
+    ],
+    ['an erased event in two partitions', (all) => all[1].unshift(all[0][0]!), /partition 1 differs from/],
+  ];
+  test.each(ofErased)('finds in a topic of an erased owner %s', async (_, spoil, why) => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const partitions = await erasedLog(directory.path);
+    spoil(partitions);
+    await write(settings, partitions, 11);
+    const message = (await answerOf(directory.path, settings))?.message;
+    if (why === undefined) expect(message).toBeUndefined();
+    else expect(message).toMatch(why);
+  });
+
   test('finds a forged record beyond the head while a publisher goes on', () =>
     bench.withInstance(async (instance, settings, directory) => {
       const { topic } = settings;
@@ -145,7 +222,7 @@ export function topicCheck(bench: KafkaBench): void {
       // A commit is known a moment before its records are visible.
       await eventually(
         () => client.ranges(topic),
-        (ranges) => ranges !== undefined && ranges[0]!.high > offset,
+        (ranges) => ranges !== undefined && ranges[0]!.stable > offset,
       );
       client.close();
       const partitionOf = partitioner(3);
@@ -188,7 +265,8 @@ export function topicCheck(bench: KafkaBench): void {
         () => admin.fetchTopicOffsets(topic),
         (partitions) => partitions?.every(({ high }) => Number(high) > 0) === true,
       );
-      const partitions = [0, 1, 2].map((partition) => ({ partition, offset: String(10 * partition) }));
+      // -1: all records.
+      const partitions = ['0', '10', '-1'].map((offset, partition) => ({ partition, offset }));
       await admin.deleteTopicRecords({ topic, partitions });
       expect(await answerOf(directory, settings)).toBeUndefined();
     }));
