@@ -70,13 +70,11 @@ export class Witness {
     if (opened instanceof Error) return refusal(403, opened);
     if (older > size) return { status: 400, body: 'the old size is larger than the checkpoint\n' };
     const last = this.#records.last(origin);
-    const conflict: Reply = { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
-    if (older !== last.size) return conflict;
+    if (older !== last.size) return { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
     const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
     if (inconsistent instanceof Error) {
       this.#tellRefused(origin, last, { size, root });
-      // At one size there is nothing to prove: it is the roots that differ.
-      return size === last.size && proof.length === 0 ? conflict : refusal(422, inconsistent);
+      return refusal(422, inconsistent);
     }
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;

@@ -88,7 +88,7 @@ describe('a witness', () => {
     const other = generateKeyPairSync('ed25519').privateKey;
     const cases: [string, number, string][] = [
       ['a fork', 422, formatAddCheckpoint({ older: 300, proof, checkpoint: await checkpointOf(trees.forked, 400) })],
-      ['a fork of the same size', 409, await request(300, 300, trees.forked)],
+      ['a fork of the same size', 422, await request(300, 300, trees.forked)],
       [
         'a proof where there is nothing to prove',
         422,
@@ -126,8 +126,8 @@ describe('a witness', () => {
       ['too many hashes', 400, formatAddCheckpoint({ older: 300, proof: Array(64).fill(EMPTY_ROOT), checkpoint })],
     ];
     for (const [name, status, body] of cases) expect(witness.addCheckpoint(body).status, name).toBe(status);
-    for (const conflict of [await request(200, 400), await request(300, 300, trees.forked)])
-      expect(witness.addCheckpoint(conflict)).toMatchObject({ type: 'text/x.tlog.size', body: '300\n' });
+    const conflict = witness.addCheckpoint(await request(200, 400));
+    expect(conflict).toMatchObject({ type: 'text/x.tlog.size', body: '300\n' });
     expect(witness.addCheckpoint(await request(300, 400)).status).toBe(200);
   });
 
@@ -136,7 +136,7 @@ describe('a witness', () => {
     const rootOf = async (tree: MemoryTree, size: number) => formatHash(await treeHash(size, tree));
     expect(witness.addCheckpoint(real).status).toBe(200);
     const known = `300 events (root ${await rootOf(trees.real, 300)})`;
-    for (let times = 0; times < 3; times++) expect(witness.addCheckpoint(forked).status).toBe(409);
+    for (let times = 0; times < 3; times++) expect(witness.addCheckpoint(forked).status).toBe(422);
     expect(lines.splice(0)).toEqual([
       `error: the log log.example has signed two checkpoints of ${known}: the other has the root ${await rootOf(trees.forked, 300)}`,
     ]);
@@ -169,7 +169,7 @@ describe('a witness', () => {
         proof: [],
         checkpoint: signNote(formatCheckpoint({ origin: ORIGIN, size: 0, root }), [signer]),
       });
-    expect(witness.addCheckpoint(ofNothing(sha256(Buffer.from('x')))).status).toBe(409);
+    expect(witness.addCheckpoint(ofNothing(sha256(Buffer.from('x')))).status).toBe(422);
     expect(witness.addCheckpoint(ofNothing(EMPTY_ROOT)).status).toBe(200);
     const checkpoint = await checkpointOf(trees.real, 5);
     expect(witness.addCheckpoint(formatAddCheckpoint({ older: 0, proof: [EMPTY_ROOT], checkpoint })).status).toBe(422);
@@ -206,7 +206,7 @@ describe('a witness', () => {
     await cosign(clientOf(), 400);
     await cosign(known, 400);
     await expect(cosign(known, 350)).rejects.toThrow(WitnessAheadError);
-    // 409 at the same size, and 422 beyond it.
+    // At the same size, and beyond it.
     await expect(cosign(clientOf(trees.forked), 400, trees.forked)).rejects.toThrow(WitnessForkedError);
     await expect(cosign(clientOf(trees.forked), 500, trees.forked)).rejects.toThrow(WitnessForkedError);
     await expect(cosign(known, 500, trees.real, 'other.example')).rejects.toThrow('answered 404 ');
