@@ -76,7 +76,11 @@ export class Finisher {
    * erased.
    */
   readonly finish: () => Promise<void> = shareCalls(() => {
-    this.#running = this.#finish().finally(() => this.#progress.clear());
+    this.#running = this.#finish().finally(() => {
+      this.#progress.clear();
+      // Also when it may not erase: another instance may.
+      return this.#lease.giveBack();
+    });
     return this.#running;
   });
 
@@ -115,9 +119,8 @@ export class Finisher {
     await this.#lease.has();
   }
 
-  /** Gives back the lease when nothing is done any more. */
+  /** Resolves when nothing is done any more. */
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
-    await this.#lease.giveBack();
   }
 }
