@@ -87,3 +87,39 @@ test('an event that comes right after what a reader missed was read is told', as
   for await (const piece of await watch.begin(5)) expect(piece).toEqual([]);
   expect(watch.take()).toMatchObject([{ type: 'added', position: 6 }]);
 });
+
+test.each<[string, (watch: Watch, pieces: AsyncIterable<readonly Step[]>) => unknown]>([
+  ['is refused before it is read', (watch) => watch.close()],
+  [
+    'is left after `reset`',
+    async (watch, pieces) => {
+      for await (const _ of pieces) break;
+      watch.close();
+    },
+  ],
+])('a watch of a long list that %s leaves no snapshot open', async (_, leave) => {
+  let returned = 0;
+  const plants = {
+    next: async () => ({ done: false, value: rows }),
+    return: async () => ({ done: true, value: returned++ }),
+    [Symbol.asyncIterator]: () => plants,
+  };
+  const list = async () => ({ plants, next: undefined, position: 5, confirm: async () => {} });
+  const watch = new Watch(keeper({ list, status: { head: 5 } }), new Channel('alice'), VALID, VIEWER);
+  await leave(watch, await watch.begin(Number.NEGATIVE_INFINITY));
+  expect(returned).toBeGreaterThan(0);
+});
+
+test('a watch whose reader leaves while its long list is opened closes the list', async () => {
+  let returned = 0;
+  const plants = { return: async () => ({ done: true, value: returned++ }) };
+  const opening = Promise.withResolvers<object>();
+  const log = { list: () => opening.promise, status: { head: 5 } };
+  const watch = new Watch(keeper(log), new Channel('alice'), VALID, VIEWER);
+  const begun = watch.begin(undefined);
+  await turn();
+  watch.close();
+  opening.resolve({ plants, next: undefined, position: 5, confirm: async () => {} });
+  await begun;
+  expect(returned).toBe(1);
+});

@@ -69,6 +69,8 @@ export class Watch implements Subscriber {
   #why: PlantStoreError | undefined;
   #isOver = false;
   #isBeginning = true;
+  /** Closes the long list that it begins with, whether or not anybody has begun to read it. */
+  #closeList: (() => void) | undefined;
   #spoke = monotonic();
 
   constructor(watches: OpenWatches, channel: Channel, validity: Validity, reader: WatchReader) {
@@ -110,6 +112,8 @@ export class Watch implements Subscriber {
     // The list is exact here too: everything up to here was delivered before it was asked for.
     const known = log.status.head;
     const list = await log.list({ owner, after: undefined, limit: undefined });
+    if ('confirm' in list) this.#closeList = () => void list.plants.return!().catch(() => {});
+    if (this.#isOver) this.#closeList?.();
     const position = Math.max(list.position, known);
     this.#passOver(position);
     return this.#stateOf(list, position, after === undefined ? NOTHING : RESET);
@@ -221,6 +225,7 @@ export class Watch implements Subscriber {
     this.#isOver = true;
     // The watch must not keep later steps in memory.
     this.#mark = { step: undefined, position: 0, bytes: 0, next: undefined };
+    this.#closeList?.();
     this.#watches.left(this);
   }
 }
