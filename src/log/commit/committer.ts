@@ -237,7 +237,7 @@ export class Committer {
         synced = true;
         continue;
       }
-      const { position } = this.#follower.tail.head;
+      const position = decided.events[0]!.position - 1;
       const begun = monotonic();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
       this.#appends.appended(position, landed);
