@@ -21,7 +21,7 @@ export async function project(
       rest = rest.slice(step.length);
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);
-      await removeRows(store, step);
+      await removeRows(store, step, (pace) => pace.rest().then(() => true));
       // Another projector has advanced it: start again from the new checkpoint.
       if (!(await store.advance(from, to, changes(step), nodes))) return project(store, { changes });
       from = to;

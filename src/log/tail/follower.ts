@@ -54,6 +54,11 @@ export class Follower {
     this.#tailBytes = tailBytes;
   }
 
+  /** Whether the events that the read model lacks take more than a quarter of the tail. */
+  get isFilling(): boolean {
+    return this.tail.bytes > this.#tailBytes / 4;
+  }
+
   /** When the last `sync` succeeded, in milliseconds since 1970. */
   get syncedAt(): number | undefined {
     return this.#syncedAt;

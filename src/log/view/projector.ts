@@ -32,20 +32,19 @@ export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
 
 /**
  * Removes all rows of the owner whom the first of these events erases, if it erases one, in pieces that keep nobody
- * waiting, unless the checkpoint moves meanwhile. `onPiece` is awaited after each piece and the pause.
+ * waiting, unless the checkpoint moves meanwhile. `rest` is awaited after each piece. If it resolves with false, the
+ * removal goes no further, and so does this.
  */
 export async function removeRows(
   store: Pick<Store, 'removeRows'>,
   [first]: readonly LoggedEvent[],
-  onPiece: () => Promise<unknown> = async () => {},
-): Promise<void> {
+  rest: (pace: Pace) => Promise<boolean>,
+): Promise<boolean> {
   // Once its erasure is complete, no row is left.
-  if (first?.erases === undefined) return;
+  if (first?.erases === undefined) return true;
   const pace = new Pace();
-  while ((await store.removeRows(first.erases.owner, first.position - 1)) > 0) {
-    await pace.rest();
-    await onPiece();
-  }
+  while ((await store.removeRows(first.erases.owner, first.position - 1)) > 0) if (!(await rest(pace))) return false;
+  return true;
 }
 
 /**
@@ -151,7 +150,7 @@ export class Projector {
     const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#follower.store, from);
-    await removeRows(this.#follower.store, events, () => this.#afterPiece());
+    if (!(await removeRows(this.#follower.store, events, (pace) => this.#mayGoOn(pace)))) return;
     if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
       this.#follower.tail.projected(to);
       this.#tell(undefined);
@@ -172,9 +171,12 @@ export class Projector {
     this.#restAt = monotonic() + TURN;
   }
 
-  async #afterPiece(): Promise<void> {
-    await this.#lease.has();
-    this.#stop.signal.throwIfAborted();
+  /** Whether to remove the next rows of an owner, after a pause for others. */
+  async #mayGoOn(pace: Pace): Promise<boolean> {
+    if (monotonic() >= this.#restAt) await this.#rest();
+    // Otherwise the tail would be full before they are gone, and everybody's commands refused.
+    else if (!this.#follower.isFilling) await pace.rest();
+    return !this.#stop.signal.aborted && this.#lease.has();
   }
 
   async #look(): Promise<void> {

@@ -9,6 +9,8 @@ import { toPlantDocument, toPlantId } from '../documents.ts';
 import { ownedBy } from './rows.ts';
 
 const DELETE_LIMIT = 250;
+/** Most rows of an owner that one transaction removes. */
+const REMOVED = 2_000;
 
 /** A document that `tree` never has. */
 const NO_NODE = { _id: Long.NEG_ONE };
@@ -79,7 +81,7 @@ export async function removeRows(
     ),
   );
   if (moved.matchedCount === 0) return 0;
-  const found = plants.find(ownedBy(owner, undefined), { session, projection: { _id: 1 }, limit: DELETE_LIMIT });
+  const found = plants.find(ownedBy(owner, undefined), { session, projection: { _id: 1 }, limit: REMOVED });
   const keys = (await within(found.toArray())).map(({ _id }) => _id);
   if (keys.length > 0) await within(plants.deleteMany({ _id: { $in: keys } }, { session }));
   return keys.length;
