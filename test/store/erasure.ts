@@ -350,7 +350,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
     test(
       'who reads the plants as of a moment slowly gets none of an owner who was erased since',
       on(async ({ store }) => {
-        // More than the fold gives at once.
+        // More than the fold, and a message, has at once.
         const others = Array.from({ length: 2_100 }, (_, index) => added('bob', BigInt(index)));
         for (let from = 0; from < others.length; from += 700) await append(store, ...others.slice(from, from + 700));
         await append(store, added(OWNER, 1n));
@@ -361,8 +361,8 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           }),
         );
         const [all, own, bobs] = readers as [(typeof readers)[0], (typeof readers)[0], (typeof readers)[0]];
-        expect((await all.next()).value).toHaveLength(2_000);
-        expect((await bobs.next()).value).toHaveLength(2_000);
+        expect((await all.next()).value).toHaveLength(200);
+        expect((await bobs.next()).value).toHaveLength(200);
         await erased(store);
         const later = performance.now() + 60_000;
         using _clock = vi.spyOn(performance, 'now').mockReturnValue(later);

@@ -3,6 +3,7 @@ import { BrokenChainError } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
+import { partsOf } from '../messages.ts';
 import { ErasedMeanwhileError, erasuresSince, eventsOfOwner, steadily, steadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
 
@@ -43,10 +44,11 @@ async function* foldUpTo(
   }
   // Nothing is told yet: it can begin again.
   if (await isErased()) throw new ErasedMeanwhileError();
-  for await (const rows of fold.rows()) {
-    if (await isErased()) throw READ_AGAIN;
-    yield rows;
-  }
+  for await (const rows of fold.rows())
+    for (const part of partsOf(rows)) {
+      if (await isErased()) throw READ_AGAIN;
+      yield part;
+    }
 }
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {

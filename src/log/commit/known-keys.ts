@@ -83,10 +83,11 @@ export class KnownKeys {
    * Takes the ids of rows, and what the tail says of them: they are those at the head, and #take sees every later
    * event.
    */
-  #learned(owner: string, read: Set<CompactId> | undefined): void {
-    this.#candidates.set(owner, read !== undefined);
-    if (read === undefined) return;
-    const ids = this.#follower.tail.memtable.hasEnded(owner) ? new Set<CompactId>() : read;
+  #learned(owner: string, ids: Set<CompactId> | undefined): void {
+    // The name of an owner who was erased meanwhile is not remembered.
+    if (this.#follower.tail.memtable.hasEnded(owner)) return;
+    this.#candidates.set(owner, ids !== undefined);
+    if (ids === undefined) return;
     for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined))
       if (state === undefined) ids.delete(compact(id));
       else ids.add(compact(id));

@@ -3,6 +3,7 @@ import { recent } from '../../time/pause.ts';
 import { slices } from '../batches.ts';
 import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
+import type { Store } from '../store.ts';
 import { asErased, intactRange } from '../whole-range.ts';
 import { type Follower, GENERATION_LIMIT } from './follower.ts';
 import type { Tail } from './tail.ts';
@@ -75,8 +76,16 @@ async function* presentRange(follower: Follower, after: number): AsyncGenerator<
       // This instance may have been frozen since the store answered.
       await look(follower);
       if (tail.lastErasure !== lastErasure) return;
-      yield batch.map((event) => asErased(event, begun));
+      const left = batch.map((event) => asErased(event, begun));
+      yield left.some(({ erases }) => erases !== undefined) ? await named(store, left) : left;
     }
+}
+
+/** The events, of which an OwnerErased names the owner only if it still does now. */
+async function named(store: Store, events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
+  const unfinished = await recent(GENERATION_LIMIT, () => store.unfinished());
+  const positions = new Set(unfinished.map(({ position }) => position));
+  return events.map((event) => (positions.has(event.position) ? event : { ...event, erases: undefined }));
 }
 
 const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>

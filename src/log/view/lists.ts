@@ -69,7 +69,11 @@ export class Lists {
   /** The plant of a key, if there is one, with all that was acknowledged before. Rejects with STORE_UNAVAILABLE. */
   async get(key: PlantKey): Promise<PlantState> {
     const { tail } = this.#follower;
-    const read = async (base: number) => this.#follower.reachCheckpoint(await this.#rows.row(key), base);
+    const read = async (base: number) => {
+      const found = await this.#follower.reachCheckpoint(await this.#rows.row(key), base);
+      await this.#follower.lookAtRows();
+      return found;
+    };
     try {
       await this.#follower.sync();
       if (tail.memtable.knows(key)) return tail.memtable.stateOf(key);
@@ -116,7 +120,10 @@ export class Lists {
       const read = await this.#follower.store.list(owner, last, wanted);
       const { rows, whole } = await this.#follower.reachCheckpoint(read, base);
       known.push(...rows);
-      if (whole || known.length >= wanted || listBytes(known) > SHORT_LIST) return { rows: known, whole };
+      if (!whole && known.length < wanted && listBytes(known) <= SHORT_LIST) continue;
+      // After the reads, however long they took: the owner may have been erased meanwhile.
+      await this.#follower.lookAtRows();
+      return { rows: known, whole };
     }
   }
 
