@@ -83,6 +83,8 @@ function deedOf(event: DomainEvent): string {
 
 const iso = (time: number): string => new Date(time).toISOString();
 
+const notThere = (at: number): Error => new Error(`the log has no event at position ${at}`);
+
 /** `plantstore audit receipt` */
 export const receiptCommand = (): Command =>
   new Command('receipt')
@@ -100,11 +102,14 @@ Example:
     )
     .action((at: number) =>
       withStore('read', async (store) => {
-        const event = await eventAt(store, at);
-        if (event === undefined) throw new Error(`the log has no event at position ${at}`);
+        if (at > (await store.head()).position) throw notThere(at);
         const tree = new Tree(store);
         const checkpoint = await signNow(store, tree);
         const { makeReceipt, proveEvent } = await import('../../transparency/event-proof.ts');
-        await write([makeReceipt(await proveEvent(tree, checkpoint, at), checkpoint, event)]);
+        const proven = await proveEvent(tree, checkpoint, at);
+        // The last that is read: to sign may take seconds, in which the owner can be erased.
+        const event = await eventAt(store, at);
+        if (event === undefined) throw notThere(at);
+        await write([makeReceipt(proven, checkpoint, event)]);
       }),
     );

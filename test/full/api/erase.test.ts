@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallOptions, createClient } from '@connectrpc/connect';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
+import { tryLock } from '../../../src/file-lock.ts';
 import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
+import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
+import { AUDIT_KEY_FILE } from '../../../src/transparency/log-key.ts';
+import { CHECKPOINT_FILE } from '../../../src/transparency/signed-checkpoint.ts';
 import { command } from '../../support/command.ts';
 import { added, append } from '../../support/events.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
@@ -55,6 +60,23 @@ test('check-erasure says of contents that are not removed yet that they are bein
   for await (const _ of store.clearErased([2]));
   expect(await told()).toBe(`Position 2 erased "${OWNER}": the content of 1 event is gone.\n`);
   await store.close();
+});
+
+test('a receipt that waits for another process to sign has nothing of an owner who is erased meanwhile', async () => {
+  const directory = temporaryDirectory(onTestFinished);
+  const log = await openLog(openSqlite(directory), { onFault: () => {} });
+  await log.submit({ type: 'AddPlant', owner: OWNER, actor: OWNER, plant: { id: 1n, name: NAME } });
+  const unlock = tryLock(join(directory, `${CHECKPOINT_FILE}.lock`))!;
+  const receipt = command(['audit', 'receipt', '1'], { DATA_DIR: directory });
+  // It has opened the key, and waits for the lock.
+  await vi.waitFor(() => expect(existsSync(join(directory, AUDIT_KEY_FILE))).toBe(true), { timeout: 10_000 });
+  for await (const _ of log.erase({ owner: OWNER, actor: 'operator' }));
+  unlock();
+  const { code, stdout } = await receipt;
+  expect(code).toBe(0);
+  const record = Buffer.from(parseTlogProof(stdout).extra!).toString('latin1');
+  for (const word of [OWNER, NAME]) expect([word, record.includes(word)]).toEqual([word, false]);
+  await log.close();
 });
 
 /** Adds and deletes plants of the owner over REST, with a key. */
