@@ -277,6 +277,24 @@ test('a call of a method that nobody serves ends at once, is told of, and leaves
   expect(ended.map(({ status }) => status)).toEqual(['UNIMPLEMENTED', 'OK']);
 });
 
+test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
+  ['its deadline has passed', { 'grpc-timeout': '50m' }, frame(Buffer.alloc(9), { length: 99 }), 4],
+  ['its message is too long', {}, frame(Buffer.alloc(1), { length: MAX_MESSAGE + 1 }), 8],
+])('a call that the library ends, as %s, holds nothing of its incomplete request', async (_, headers, part, code) => {
+  const admission = new Admission(LIMITS, ignored);
+  await using app = await GrpcApp.start({ listPlants: async () => page }, { admission });
+  const session = rawSession(app.address);
+  const stream = rawStream(session, { ...CALL, ...headers });
+  const answer = once(stream, 'response');
+  stream.resume().write(part);
+  expect(await answer).toMatchObject([{ 'grpc-status': String(code) }, {}, {}]);
+  if (!stream.closed) await once(stream, 'close');
+  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  // What has come is counted four times a second.
+  await expect.poll(() => admission.held).toBeLessThan(1_024);
+  session.destroy();
+});
+
 test('a connection of a port whose last one was reset is served, and what it holds counts', async () => {
   const admission = new Admission(LIMITS, ignored);
   let held = 0;

@@ -104,6 +104,18 @@ describe('reflection', () => {
     session.destroy();
   });
 
+  test('ends the stream of who takes no answer, also once nothing more is asked', { timeout: 15_000 }, async () => {
+    const session = rawSession(service.grpcUrl);
+    await new Promise<unknown>((resolve) => session.settings({ initialWindowSize: 0 }, resolve));
+    const stream = begin(session, REFLECTION);
+    stream.write(QUESTION);
+    await once(stream, 'response');
+    stream.end();
+    await once(stream, 'close');
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+    session.destroy();
+  });
+
   test('ends a stream on which nothing more is asked, which holds no permit, and leaves its connection alone', async () => {
     const session = rawSession(service.grpcUrl);
     const stream = begin(session, REFLECTION);

@@ -58,7 +58,7 @@ const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one r
 
 // Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
-const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
+const TIMED_OUT = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
 /** The interceptor that makes every call but those of other instances a ServedCall. */
 export const serveCalls =
@@ -178,7 +178,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
       else if (authenticate !== undefined) this.#identify(authenticate);
       else this.#read();
     } catch (thrown) {
-      this.#fail(thrown);
+      this.#reject(thrown);
     }
   }
 
@@ -191,14 +191,14 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
         this.#request = readMessage(input, message as Uint8Array);
         this.#next.startRead();
       } catch (thrown) {
-        this.#fail(thrown);
+        this.#reject(thrown);
       }
     }
   }
 
   onReceiveHalfClose(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    // The timer may be that of an answer to an earlier request of the stream.
+    if (!this.#isAnswering) clearTimeout(this.#timer);
     if (this.#principal === undefined) this.#handle();
     else this.#takePermit(this.#principal.owner);
   }
@@ -240,6 +240,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     clearTimeout(this.#timer);
     this.#permit.end();
     this.#report();
+    // The library has ended it, and would wait for the rest of an incomplete request.
+    if (this.#code === undefined) endStream(this.#next);
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.#code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
@@ -262,7 +264,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #identify(authenticate: Authenticator['authenticate']): void {
     const principal = authenticate(this.#metadata!.get('authorization') as string[]);
     if (!(principal instanceof Promise)) this.#admit(principal);
-    else principal.then((caller) => this.#admit(caller)).catch((thrown) => this.#fail(thrown));
+    else principal.then((caller) => this.#admit(caller)).catch((thrown) => this.#reject(thrown));
   }
 
   #admit(principal: Principal): void {
@@ -275,7 +277,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #read(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
-    if (!this.#asksInStream) this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
+    if (!this.#asksInStream) this.#timer = setTimeout(ServedCall.#timedOut, this.#options.requestTimeout * 1_000, this);
     if (this.#serving.answer === undefined) listener.onReceiveMetadata(this.#metadata!);
     else this.#next.startRead();
   }
@@ -287,7 +289,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     else
       taken.then(
         () => this.#handle(),
-        (error) => this.#fail(error),
+        (error) => this.#reject(error),
       );
   }
 
@@ -325,7 +327,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
-  #fail(thrown: unknown): void {
+  #reject(thrown: unknown): void {
     if (this.isOver) return;
     this.#failure = toPlantStoreError(thrown);
     this.#refuse(this.#options.statusOf(thrown, this.#id));
@@ -356,8 +358,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     });
   }
 
-  static #late(call: ServedCall): void {
-    call.#fail(LATE);
+  static #timedOut(call: ServedCall): void {
+    call.#reject(TIMED_OUT);
   }
 
   /** Ends the stream, and releases what was to be sent: a client that reads no answer cannot get a status. */
