@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import http2, { type ServerHttp2Stream } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create } from '@bufbuild/protobuf';
@@ -260,22 +261,41 @@ test('a call whose caller leaves while it waits for a permit waits no more', asy
   session.destroy();
 });
 
-test('a call of a method that nobody serves ends at once, is told of, and leaves its connection alone', async () => {
-  const ended: EndedRequest[] = [];
-  const app = await GrpcApp.start(
-    { listPlants: async () => page },
-    { observer: { ended: (call) => ended.push(call) } },
-  );
-  const session = rawSession(app.address);
-  // Never arrives whole.
-  const stream = rawStream(session, { ':path': '/none.Service/None', ...CALL });
-  const [answer] = (await once(stream, 'response')) as [Record<string, string>];
-  expect(answer['grpc-status']).toBe('12');
-  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
-  session.destroy();
-  await app[Symbol.asyncDispose]();
-  expect(ended.map(({ status }) => status)).toEqual(['UNIMPLEMENTED', 'OK']);
-});
+test.each<[string, http2.OutgoingHttpHeaders, object, string]>([
+  ['of a method that nobody serves', { ':path': '/none.Service/None' }, { 'grpc-status': '12' }, 'UNIMPLEMENTED'],
+  ['of another content type', { 'content-type': 'application/json' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
+  ['without a content type', { 'content-type': undefined }, { ':status': 415 }, 'INVALID_ARGUMENT'],
+  ['with a time limit that is none', { 'grpc-timeout': 'x' }, { 'grpc-status': '3' }, 'INVALID_ARGUMENT'],
+])(
+  'a call %s ends in its turn, is told of once, and leaves its connection alone',
+  async (_, headers, expected, status) => {
+    const ended: EndedRequest[] = [];
+    const admission = new Admission(LIMITS, ignored);
+    const app = await GrpcApp.start(
+      { listPlants: async () => page },
+      { admission, observer: { ended: (call) => ended.push(call) } },
+    );
+    const session = rawSession(app.address);
+    const whole = () => rawCall(session, CALL, frame(Buffer.alloc(0)));
+    await whole();
+    const waiting: Parameters<typeof admission.turns.add>[0][] = [];
+    const turns = vi.spyOn(admission.turns, 'add').mockImplementation((connection) => waiting.push(connection));
+    // Never arrives whole.
+    const stream = rawStream(session, { ...CALL, ...headers });
+    const answer = once(stream, 'response');
+    await expect.poll(() => waiting.length).toBe(1);
+    await promisify(session.ping.bind(session))();
+    expect(ended).toHaveLength(1);
+    turns.mockRestore();
+    admission.turns.add(waiting[0]!);
+    expect(await answer).toEqual([expect.objectContaining(expected), expect.anything(), expect.anything()]);
+    if (!stream.closed) await once(stream, 'close');
+    expect(await whole()).toMatchObject({ status: 0 });
+    session.destroy();
+    await app[Symbol.asyncDispose]();
+    expect(ended.map((call) => call.status)).toEqual(['OK', status, 'OK']);
+  },
+);
 
 test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   ['its deadline has passed', { 'grpc-timeout': '50m' }, frame(Buffer.alloc(9), { length: 99 }), 4],
@@ -293,6 +313,21 @@ test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   // What has come is counted four times a second.
   await expect.poll(() => admission.held).toBeLessThan(1_024);
   session.destroy();
+});
+
+test('a time limit that no timer holds is none, and makes no line on stderr', async () => {
+  const warned: Error[] = [];
+  const note = (warning: Error) => warned.push(warning);
+  process.on('warning', note);
+  await using app = await GrpcApp.start({ listPlants: async () => page });
+  const session = rawSession(app.address);
+  for (const limit of ['2147483S', '2147484S', '35792M', '600H', '99999999H']) {
+    const end = await rawCall(session, { ...CALL, 'grpc-timeout': limit }, frame(Buffer.alloc(0)));
+    expect([limit, end.status]).toEqual([limit, 0]);
+  }
+  session.destroy();
+  process.off('warning', note);
+  expect(warned).toEqual([]);
 });
 
 test('a connection of a port whose last one was reset is served, and what it holds counts', async () => {

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import {
@@ -20,13 +20,12 @@ import { readBody } from '../http/body.ts';
 import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
+import { dropLongLimits } from '../time-limits.ts';
 import { messageBytes } from './message-bytes.ts';
 import { connectErrorOf, relay } from './relay.ts';
 
 /** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
-/** Longest time limit of a call, in milliseconds: what a timer of Node holds, some 24 days. */
-const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const identified = promisify(identify);
 const bodyRead = promisify(readBody);
@@ -150,18 +149,6 @@ function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: Univer
 
 /** The headers that name the compression of a message: of unary calls, of streams, and of gRPC-Web. */
 const CODINGS = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
-
-/** The headers that limit the time of a call: digits, and gRPC's units in which they can be beyond MAX_TIMEOUT. */
-const LIMITS = { 'connect-timeout-ms': /^(\d{1,10})()$/, 'grpc-timeout': /^(\d{1,8})([HMS])$/ };
-const MILLISECONDS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
-
-/** A limit that no timer holds is none, as over gRPC. Connect would set the timer, and Node warn of it on stderr. */
-function dropLongLimits(headers: IncomingHttpHeaders): void {
-  for (const [name, form] of Object.entries(LIMITS)) {
-    const [, digits, unit = ''] = form.exec(String(headers[name])) ?? [];
-    if (Number(digits) * (MILLISECONDS[unit] ?? 1) > MAX_TIMEOUT) delete headers[name];
-  }
-}
 
 /** A whole body as one chunk, once it is complete and the call has a permit. */
 async function* wholeBody(

@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Metadata, status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
+import { dropLongLimits, isLimit } from '../time-limits.ts';
 import { connectionOf, GrpcConnection } from './connection.ts';
 import { ReadPace } from './pace.ts';
 
@@ -123,18 +124,23 @@ export class GrpcConnections {
       this.#internal.add(stream);
       return;
     }
+    dropLongLimits(headers);
     const refusal = isInternal ? NO_INSTANCE : this.#refusal(headers, size);
-    if (refusal !== undefined) {
-      this.#refusals.set(stream, refusal);
-      // The library itself would answer a method that it does not know, at once: so a call of one takes another's way.
-      if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
-    }
+    if (refusal !== undefined) this.#refuse(stream, headers, refusal);
     // Nobody reads binary metadata. The library would make an object of each comma in it: 1 MiB of 14 KiB.
     for (const name in headers)
       if (name.endsWith('-bin') || (refusal !== undefined && !NEEDED.has(name))) delete headers[name];
   }
 
+  /** The library would answer what it does not know at once: it gets a call that waits for its turn. */
+  #refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, refusal: Refusal): void {
+    this.#refusals.set(stream, refusal);
+    headers['content-type'] = GRPC;
+    if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
+  }
+
   #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
+    if (headers['content-type']?.startsWith(GRPC) !== true) return NO_GRPC;
     const path = headers[':path'] ?? '';
     if (!this.#methods.has(path))
       return {
@@ -143,6 +149,7 @@ export class GrpcConnections {
         isUnmatched: true,
       };
     if (size > MAX_METADATA) return TOO_LARGE;
+    if (!isLimit(headers['grpc-timeout'])) return NO_LIMIT;
     return (headers['grpc-encoding'] ?? 'identity') === 'identity' ? undefined : COMPRESSED;
   }
 
@@ -167,7 +174,23 @@ export interface Refusal {
   readonly details: string;
   readonly metadata?: Metadata;
   readonly isUnmatched?: true;
+  /** The HTTP status that is sent in its place. */
+  readonly http?: number;
 }
+
+/** What the content type of a call begins with. */
+const GRPC = 'application/grpc';
+/** gRPC over HTTP/2 answers so. No client of gRPC reads it. */
+const NO_GRPC: Refusal = {
+  code: Status.INVALID_ARGUMENT,
+  details: `the content type must begin with ${GRPC}`,
+  isUnmatched: true,
+  http: constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE,
+};
+const NO_LIMIT: Refusal = {
+  code: Status.INVALID_ARGUMENT,
+  details: 'grpc-timeout must be 1 to 8 digits and a unit (H, M, S, m, u or n), such as 10S',
+};
 
 const NO_INSTANCE: Refusal = {
   code: Status.PERMISSION_DENIED,

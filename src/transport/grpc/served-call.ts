@@ -174,7 +174,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     const refusal = this.#refusal;
     try {
       if (isLate) throw this.#options.admission.late('grpc');
-      if (refusal !== undefined) this.#refuse(refusal);
+      if (refusal?.http !== undefined) this.#refuseOverHttp(refusal.code, refusal.http);
+      else if (refusal !== undefined) this.#refuse(refusal);
       else if (authenticate !== undefined) this.#identify(authenticate);
       else this.#read();
     } catch (thrown) {
@@ -336,6 +337,14 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #refuse(status: PartialStatusObject): void {
     this.#code = status.code;
     this.#next.sendStatus(status);
+    endStream(this.#next);
+  }
+
+  /** Refuses what is no call of gRPC. */
+  #refuseOverHttp(code: Status, http: number): void {
+    const stream = streamOf(this.#next);
+    this.#code = code;
+    if (!stream.closed) stream.respond({ ':status': http }, { endStream: true });
     endStream(this.#next);
   }
 
