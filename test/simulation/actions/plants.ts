@@ -1,4 +1,5 @@
 import type { PlantCommand } from '../../../src/domain/decider.ts';
+import { PLANT_FIELDS, type Plant, plantOfTexts, withId } from '../../../src/domain/plant.ts';
 import type { PlantRow } from '../../../src/log/store.ts';
 import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
 import { pause } from '../../../src/time/pause.ts';
@@ -10,6 +11,12 @@ import type { World } from '../world.ts';
 /** Characters that make a list of a few plants too long for memory. */
 const LONG = 'x'.repeat(50_000);
 
+/** The texts of a plant, no two alike. One with an even id lacks what a plant may lack. */
+function textsOf(text: string, id: bigint): Plant {
+  const cells = PLANT_FIELDS.map(({ name, isRequired }) => (isRequired || id % 2n !== 0n ? `${text} ${name}` : null));
+  return plantOfTexts(cells, 0);
+}
+
 /** Makes a command that nobody sent before. */
 export function command(
   world: World,
@@ -19,9 +26,10 @@ export function command(
   const actor = `command-${world.commands.sent.size + 1}`;
   const about = { owner, actor, idempotencyKey: key && `${key} ${type} ${id}` };
   if (type === 'DeletePlant') return { type, ...about, id };
-  // With a key, the same request has the same name.
-  const name = (key ?? actor) + (world.plan.longNames ? LONG : '');
-  return { type, ...about, plant: { id, name, tag: undefined } };
+  // With a key, the same request has the same texts.
+  const texts = textsOf(key ?? actor, id);
+  const name = texts.name + (world.plan.longNames ? LONG : '');
+  return { type, ...about, plant: withId(id, { ...texts, name }) };
 }
 
 /** Sends a command to an instance. */

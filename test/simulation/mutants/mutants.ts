@@ -11,6 +11,12 @@ export interface Mutant {
 /** The mutants that the simulation finds. */
 export const MUTANTS: readonly Mutant[] = [
   {
+    what: 'a row lacks the tag of its plant',
+    file: 'domain/plant.ts',
+    from: `({ owner, id, name, tag });`,
+    to: `({ owner, id, name, tag: undefined });`,
+  },
+  {
     what: 'an append that failed counts as not done',
     file: 'log/commit/appender.ts',
     from: `        if (!this.#follower.changed.aborted) this.#onFault(error);`,
