@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { PlantCommand } from '../../src/domain/decider.ts';
 import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
-import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
+import { MAX_INT64, MIN_INT64, PLANT_FIELDS, type Plant, withId } from '../../src/domain/plant.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { SALT } from '../../src/log/event/fields.ts';
 import { encoded } from './encoded.ts';
@@ -19,7 +19,13 @@ export const textArbitrary: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 12 }),
 );
 
-const tagArbitrary = fc.option(textArbitrary, { nil: undefined });
+/** Any value of each text of a plant. */
+const plantTexts = Object.fromEntries(
+  PLANT_FIELDS.map(({ name, isRequired }) => [
+    name,
+    isRequired ? textArbitrary : fc.option(textArbitrary, { nil: undefined }),
+  ]),
+) as unknown as { readonly [Name in keyof Plant]-?: fc.Arbitrary<Plant[Name]> };
 
 const idempotencyKeyArbitrary = fc.option(
   fc.oneof(fc.constantFrom('k', '1:k'), fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 9 })),
@@ -52,8 +58,7 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     actor: textArbitrary,
     issuer: issuerArbitrary,
     plantId: int64Arbitrary,
-    name: textArbitrary,
-    tag: tagArbitrary,
+    ...plantTexts,
     idempotencyKey: idempotencyKeyArbitrary,
     traceparent: traceparentArbitrary,
   }),
@@ -110,12 +115,11 @@ export const commandArbitrary: fc.Arbitrary<PlantCommand> = fc
     owner: fc.constantFrom('alice', 'bob', 'a', 'a\u0000'),
     id: fc.constantFrom(MIN_INT64, -1n, 0n, 7n, MAX_INT64),
     add: fc.boolean(),
-    name: textArbitrary,
-    tag: tagArbitrary,
+    plant: fc.record(plantTexts),
   })
   .map(
-    ({ owner, id, add, name, tag }): PlantCommand =>
+    ({ owner, id, add, plant }): PlantCommand =>
       add
-        ? { type: 'AddPlant', owner, actor: owner, plant: { id, name, tag } }
+        ? { type: 'AddPlant', owner, actor: owner, plant: withId(id, plant) }
         : { type: 'DeletePlant', owner, actor: owner, id },
   );

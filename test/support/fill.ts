@@ -1,3 +1,4 @@
+import { type Plant, plantFields } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -11,7 +12,7 @@ export async function fill(
   store: Store,
   plants: number,
   owner: string,
-  textOf = (id: number): { name: string; tag?: string } => ({ name: `Plant ${id}` }),
+  textOf = (id: number): Plant => ({ name: `Plant ${id}` }),
 ): Promise<void> {
   let head = EMPTY_HEAD;
   const nodes = new NodeBuilder();
@@ -23,8 +24,7 @@ export async function fill(
         owner,
         actor: owner,
         plantId: BigInt(id),
-        tag: undefined,
-        ...textOf(id),
+        ...plantFields(textOf(id)),
       };
       const event = seal(head, added, eventIdOf(id), 0);
       events.push(event);

@@ -1,4 +1,4 @@
-import { keyString } from '../../src/domain/plant.ts';
+import { keyString, plantFields } from '../../src/domain/plant.ts';
 import { headAt, verifyContent, verifyNext } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
@@ -38,7 +38,7 @@ export function fold(events: readonly LoggedEvent[]): Map<string, PlantRow[]> {
       if (!plants.delete(key)) throw new Error(`deleted what was not there: ${key}`);
     } else {
       if (plants.has(key)) throw new Error(`added what was there: ${key}`);
-      plants.set(key, { owner: event.owner, id: event.plantId, name: event.name, tag: event.tag });
+      plants.set(key, { owner: event.owner, id: event.plantId, ...plantFields(event) });
     }
   }
   const owners = new Map<string, PlantRow[]>();

@@ -1,5 +1,6 @@
 import { Consumer, stringDeserializers } from '@platformatic/kafka';
 import type { PlantAdded, PlantEvent } from '../../src/domain/events.ts';
+import { plantFields } from '../../src/domain/plant.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { encoded } from './encoded.ts';
 import type { Kafka } from './kafka.ts';
@@ -88,13 +89,14 @@ export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
 
 /** The event of a record, from the record alone. */
 export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
-  const { owner, actor, plantId, name, tag } = parseExactly(value) as PlantAdded;
+  const payload = parseExactly(value) as PlantAdded;
+  const { owner, actor, plantId } = payload;
   const idempotencyKey = headers['plantstore-idempotency-key'];
   const issuer = headers['plantstore-issuer'];
   const plant = { owner, actor, issuer, plantId, idempotencyKey, traceparent: headers.ce_traceparent };
   const event: PlantEvent =
     headers.ce_type === 'plantstore.v1.PlantAdded'
-      ? { type: 'PlantAdded', ...plant, name, tag }
+      ? { type: 'PlantAdded', ...plant, ...plantFields(payload) }
       : { type: 'PlantDeleted', ...plant };
   return encoded({
     position: Number(headers['plantstore-position']),

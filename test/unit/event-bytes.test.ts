@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ContentSchema, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
+import { setFields } from '../../src/domain/plant.ts';
 import { BrokenChainError, headAt, seal } from '../../src/log/event/chain.ts';
 import { decode, decodeStored, headOf } from '../../src/log/event/decode.ts';
 import { encodeContent, encodeEvent } from '../../src/log/event/encode.ts';
@@ -32,10 +33,8 @@ const generatedEvent = ({ position, eventId, time, type, commitment, event }: Lo
 
 function dataOf(event: DomainEvent) {
   switch (event.type) {
-    case 'PlantAdded': {
-      const { plantId: id, name, tag } = event;
-      return { case: 'plantAdded' as const, value: tag === undefined ? { id, name } : { id, name, tag } };
-    }
+    case 'PlantAdded':
+      return { case: 'plantAdded' as const, value: { id: event.plantId, ...setFields(event) } };
     case 'PlantDeleted':
       return { case: 'plantDeleted' as const, value: { id: event.plantId } };
     case 'OwnerErased':

@@ -47,10 +47,10 @@ def from_json(line):
     if row["type"] != "OwnerErased":
         data = {"PlantAdded": content.plant_added, "PlantDeleted": content.plant_deleted}[row["type"]]
         data.SetInParent()
+        for field in data.DESCRIPTOR.fields:
+            if field.json_name in row:
+                setattr(data, field.name, row[field.json_name])
         data.id = row["plantId"]
-        for field in ("name", "tag"):
-            if field in row:
-                setattr(data, field, row[field])
     event.commitment = hashlib.sha256(canonical(content)).digest()
     return record
 

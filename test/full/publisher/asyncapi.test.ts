@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { DomainEvent } from '../../../src/domain/events.ts';
+import { plantFields } from '../../../src/domain/plant.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { eventMessage } from '../../../src/publisher/message.ts';
 import { loggedArbitrary } from '../../support/arbitraries.ts';
@@ -78,9 +79,10 @@ test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
   'the document describes nothing that %s does not have',
   (name) => {
     const [example] = document.components.messages[name].examples;
-    const { owner, actor, plantId, name: plant, tag, erased } = example.payload;
+    const { owner, actor, plantId, erased } = example.payload;
     const subject = Buffer.from(example.headers['plantstore-subject'] ?? '', 'hex');
-    const about = name === 'OwnerErased' ? { erased, subject } : { owner, plantId: BigInt(plantId), name: plant, tag };
+    const ofPlant = () => ({ owner, plantId: BigInt(plantId), ...plantFields(example.payload) });
+    const about = name === 'OwnerErased' ? { erased, subject } : ofPlant();
     const event = {
       type: name,
       ...about,

@@ -1,4 +1,4 @@
-import { keyString } from '../../../src/domain/plant.ts';
+import { isSamePlant, keyString, plantFields } from '../../../src/domain/plant.ts';
 import { plantEventOf } from '../../../src/log/event/event.ts';
 import type { OwnedRow } from '../../../src/log/store.ts';
 import type { State, StoredRows } from '../store/state.ts';
@@ -35,10 +35,11 @@ export class ReadModelJudge {
     if (checkpoint > this.#truth.end)
       throw new Violation('read model', `the checkpoint is ${checkpoint}, and the log ends at ${this.#truth.end}`);
     for (; this.#checkpoint < checkpoint; this.#checkpoint++) this.#apply(this.#checkpoint);
-    for (const [key, { name, tag, owner }] of this.#fold) {
+    for (const [key, plant] of this.#fold) {
+      const { owner } = plant;
       const row = rows.get(key);
       if (row === undefined && owner === removed) continue;
-      if (row?.name !== name || row.tag !== tag)
+      if (row === undefined || !isSamePlant(row, plant))
         throw new Violation('read model', `at ${checkpoint}, ${key} is missing or wrong`, owner);
     }
     for (const [key, { owner }] of rows)
@@ -56,7 +57,7 @@ export class ReadModelJudge {
     }
     const { owner, plantId: id } = event;
     const key = keyString(owner, id);
-    if (event.type === 'PlantAdded') this.#fold.set(key, { owner, id, name: event.name, tag: event.tag });
+    if (event.type === 'PlantAdded') this.#fold.set(key, { owner, id, ...plantFields(event) });
     else this.#fold.delete(key);
   }
 }
