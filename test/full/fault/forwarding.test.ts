@@ -121,7 +121,7 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     },
   );
 
-  test('they forward again, and have said of a writer that it cannot be reached, and not for each command', async () => {
+  test('they forward again, and have not said for each command that the writer cannot be reached', async () => {
     await instances.settled('settler');
     for (const { logs } of instances.services) {
       const lines = logs.filter(({ msg }) => /cannot be reached/.test(String(msg)));
