@@ -15,6 +15,7 @@ import {
   MIN,
   NO_REQUESTS,
   OF_NOBODY,
+  ONLY_PLANT,
   PLANT,
   REFUSED,
   TAKEN,
@@ -140,10 +141,14 @@ describe('refused, and nothing is changed', () => {
   test.each(titled(NO_REQUESTS))(
     'on a connection that then ends: %s',
     async (_, { bytesOf, status, code, said = '' }) => {
-      const answers = answersIn(Buffer.from(await exchange(service.url, bytesOf(token))));
+      const sender = await service.token(randomUUID());
+      const send = client(service.url, sender);
+      await send('POST', '/plants', { body: '{"id":1,"name":"Ivy"}' });
+      const answers = answersIn(Buffer.from(await exchange(service.url, bytesOf(sender))));
       expect(answers).toHaveLength(1);
       expect(expectError(answers[0]!, status, code)).toContain(said);
-      expect((await client(service.url, token)('GET', '/plants')).text).toBe('[]');
+      expect((await send('GET', '/plants')).text).toBe('[{"name":"Ivy"}]');
+      expect((await send('GET', ONLY_PLANT)).status).toBe(200);
     },
   );
 

@@ -293,8 +293,12 @@ export const IGNORED: readonly RequestParts[] = [
 ];
 
 const HEAD = 'Host: x\r\nConnection: close\r\n';
-/** A plant in chunks, and another request. */
-const BEHIND = `${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\nGET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n`;
+/** A plant in chunks, and another request, which would delete the only plant of the token's owner. */
+const BEHIND = (token: string) =>
+  `${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n` +
+  `DELETE ${ONLY_PLANT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+/** The path of that plant. */
+export const ONLY_PLANT = '/plants/1';
 
 /** Bytes to a request with a token, and what may follow its headers. */
 const POST = (token: string, fields: string, version = 'HTTP/1.1') =>
@@ -342,10 +346,12 @@ export const NO_REQUESTS: readonly NoRequest[] = [
       (coding) => `Transfer-Encoding: ${coding}\r\n`,
     ),
     'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n',
-  ].map((framing) => noRequest(JSON.stringify(framing), (token) => `${POST(token, `Host: x\r\n${framing}`)}${BEHIND}`)),
+  ].map((framing) =>
+    noRequest(JSON.stringify(framing), (token) => `${POST(token, `Host: x\r\n${framing}`)}${BEHIND(token)}`),
+  ),
   noRequest('chunks in HTTP/1.0', (token) => {
     const fields = 'Host: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n';
-    return `${POST(token, fields, 'HTTP/1.0')}${BEHIND}`;
+    return `${POST(token, fields, 'HTTP/1.0')}${BEHIND(token)}`;
   }),
   // RFC 9112, section 3.2.
   ...['a b', 'a/../b', 'a@b', 'a:b', '[::1', 'a, b'].map((host) =>

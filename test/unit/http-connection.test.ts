@@ -159,13 +159,19 @@ describe('the requests of a connection', () => {
     expect(admission.held).toBeLessThan(MOST_WAITING);
   });
 
-  test('that wait are not served after an answer that ends the connection', async () => {
+  test.each([
+    ['that says so', ({ response }: Served) => response.setHeader('connection', 'close')],
+    ['since the server stops', ({ request }: Served) => connectionOf(request.socket).stop()],
+  ])('that wait are not served after an answer that ends the connection %s', async (_, end) => {
     const { served, open, next } = await start();
-    const { client, answers } = await open();
+    const { client, socket, answers } = await open();
     client.write(POST + POST + LARGE);
-    const { response, answer } = await next();
-    response.setHeader('connection', 'close');
-    answer();
+    const request = await next();
+    // The system takes a while to send the end.
+    const final = socket._final.bind(socket);
+    socket._final = (done) => void settle().then(() => final(done));
+    end(request);
+    request.answer();
     expect(statusesIn(await answers)).toEqual([200]);
     await settle();
     expect(served).toEqual([]);

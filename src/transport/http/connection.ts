@@ -108,6 +108,8 @@ export class HttpConnection extends Connection {
   #answeredRequest: IncomingMessage | undefined;
   #isDetached = false;
   #isStopping = false;
+  /** Whether the last answer is sent. */
+  #isEnding = false;
 
   /**
    * Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn.
@@ -121,7 +123,10 @@ export class HttpConnection extends Connection {
     (socket as { [CONNECTION]?: HttpConnection })[CONNECTION] = this;
     const destroySoon = socket.destroySoon.bind(socket);
     // Node calls it after the last answer.
-    socket.destroySoon = () => this.#endAfterRequest(destroySoon);
+    socket.destroySoon = () => {
+      this.#isEnding = true;
+      this.#endAfterRequest(destroySoon);
+    };
     admission.opened(this);
     socket
       .on('data', (bytes) => this.#receive(bytes))
@@ -151,8 +156,12 @@ export class HttpConnection extends Connection {
     return exchange.permit.take(this.#admission, owner, protocol);
   }
 
-  /** Serves a request that is parsed: at once, unless the end of the one before it came in the same piece. */
+  /**
+   * Serves a request that is parsed: at once, unless the end of the one before it came in the same piece. Never behind
+   * the last answer (RFC 9112, section 9.6): the client may have meant it as a part of the request before.
+   */
   begin(response: ServerResponse, serve: () => void): void {
+    if (this.#isEnding) return;
     if (this.#exchange !== undefined) {
       response.once('socket', () => process.nextTick(() => this.begin(response, serve)));
       return;
