@@ -95,7 +95,7 @@ function followWrites(response: ServerResponse, connection: HttpConnection): voi
   response.write = (chunk: Uint8Array, encoding?: BufferEncoding | Done, done?: Done) => {
     const named: Done = (error) => done?.(error && Object.assign(error, { code: 'ECONNRESET' }));
     const isTaken = write(chunk, encoding as BufferEncoding, named);
-    connection.unread();
+    connection.countUnread();
     return isTaken;
   };
 }

@@ -60,7 +60,7 @@ class Exchange {
   /** Whether the request waited too long for its turn. */
   readonly isLate: boolean;
   readonly permit = new RequestPermit();
-  /** Bytes of the answer that the client has not read, as far as the kernel has not taken them. */
+  /** Bytes of the answer that wait in this process: the kernel has not taken them. */
   unread = 0;
   /** Bytes of the answer in memory that are not being sent yet. */
   rows = 0;
@@ -96,8 +96,8 @@ export class HttpConnection extends Connection {
   /** Bytes of a body of known length that are not parsed yet. */
   #bodyLeft = 0;
   #isPaused = false;
-  /** The client sends nothing more. Undefined once the parser knows. */
-  #hasEnded: boolean | undefined = false;
+  /** Whether the client still sends, has ended its side, or has and the parser is told. */
+  #input: 'open' | 'ended' | 'told' = 'open';
   /** The id of the request that is being served. */
   requestId = '';
   /** Whether the piece that is being parsed has waited too long for its turn. */
@@ -170,7 +170,7 @@ export class HttpConnection extends Connection {
     this.#exchange = exchange;
     this.#answeredRequest = undefined;
     this.#bodyLeft = Number(response.req.headers['content-length'] ?? 0);
-    response.on('prefinish', () => this.unread());
+    response.on('prefinish', () => this.countUnread());
     response.on('close', () => this.#answered(exchange));
     if (hasBody(response.req)) response.req.on('resume', () => this.#wake());
     serve();
@@ -206,7 +206,7 @@ export class HttpConnection extends Connection {
   }
 
   /** Counts what the client has not read of its answer: it is in memory, as far as the kernel has not taken it. */
-  unread(): void {
+  countUnread(): void {
     const { writableLength } = this.#socket;
     if (this.#exchange === undefined || writableLength === this.#exchange.unread) return;
     this.#exchange.unread = writableLength;
@@ -300,7 +300,7 @@ export class HttpConnection extends Connection {
   }
 
   #end(): void {
-    this.#hasEnded = true;
+    this.#input = 'ended';
     this.#wake();
   }
 
@@ -327,13 +327,13 @@ export class HttpConnection extends Connection {
       this.#isPaused = false;
       this.#socket.resume();
     }
-    if (this.#hasEnded === true) this.#tellEnd();
+    if (this.#input === 'ended') this.#tellEnd();
     return false;
   }
 
   /** Tells the parser that nothing more comes: at once, unless an answer may still be in time. */
   #tellEnd(): void {
-    this.#hasEnded = undefined;
+    this.#input = 'told';
     if (answerOn(this.#socket) === undefined || this.#exchange?.isStream) this.#leave();
     else setTimeout(() => this.#leave(), GRACE).unref();
   }

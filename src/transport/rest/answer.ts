@@ -108,7 +108,7 @@ function longArray(rows: Rows, encode: Encoder<Fields>, { request, raw }: Fastif
   });
   finished(raw, () => void rows.return?.().catch(() => {}));
   const stream = arrayStream(batches, encode);
-  stream.on('pause', () => connectionOf(request.raw.socket).unread());
+  stream.on('pause', () => connectionOf(request.raw.socket).countUnread());
   stream.on('error', (error) => {
     request.failure = toPlantStoreError(error);
   });

@@ -115,7 +115,7 @@ class EventStream implements WatchReader {
       for await (const steps of beginning) {
         if (response.closed) return;
         if (steps.length === 0 || response.write(encodedSteps(steps))) continue;
-        connectionOf(this.#request.raw.socket).unread();
+        connectionOf(this.#request.raw.socket).countUnread();
         await drained(response);
       }
     } catch (thrown) {
@@ -137,7 +137,7 @@ class EventStream implements WatchReader {
     // Writes to the socket: a write to the response would wait for the end of this turn, so that its cost could not be
     // measured.
     if (steps.length > 0) this.#socket!.write(encodedSteps(steps));
-    connectionOf(this.#socket!).unread();
+    connectionOf(this.#socket!).countUnread();
   }
 
   quiet(): void {
