@@ -87,8 +87,8 @@ export async function* whileValid<Item>(
   const look = async () => {
     if (!validity.holds) await validity.confirm().catch((refusal) => end.abort(refusal));
   };
-  const timer = setInterval(look, LOOK).unref();
   const source = open(given === undefined ? signal : AbortSignal.any([given, signal]))[Symbol.asyncIterator]();
+  const timer = setInterval(look, LOOK).unref();
   try {
     for (;;) {
       const step = await unlessAborted(source.next(), signal);

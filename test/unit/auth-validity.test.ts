@@ -133,3 +133,12 @@ test('a source that ends because it was told to is not whole', async () => {
   validity.holds = false;
   await expect(next).rejects.toBe(refusal);
 });
+
+test('a source that cannot be opened leaves no timer', async () => {
+  vi.useFakeTimers();
+  const stream = whileValid(ending().validity, () => {
+    throw new Error('a field is missing');
+  });
+  await expect(stream.next()).rejects.toThrow('a field is missing');
+  expect(vi.getTimerCount()).toBe(0);
+});
