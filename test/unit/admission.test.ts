@@ -550,6 +550,20 @@ describe('an admission', () => {
     expect(connection.caller.owner).toBe('alice');
   });
 
+  test('forgets an owner whose connection has closed while the token was verified', () => {
+    const { admission } = scene({});
+    const [closed, next, other] = Array.from({ length: 3 }, () => {
+      const connection = new TestConnection(admission.fresh.http);
+      admission.opened(connection);
+      return connection;
+    }) as [TestConnection, TestConnection, TestConnection];
+    admission.closed(closed);
+    admission.verified(closed, 'alice');
+    for (const connection of [next, other]) admission.verified(connection, 'alice');
+    expect(next.caller).not.toBe(closed.caller);
+    expect(next.caller).toBe(other.caller);
+  });
+
   test('tells of what is late, and of connections that hold too much', () => {
     const { admission, shed } = scene({});
     expect(admission.late('grpc_web')).toBe(OVERLOADED);

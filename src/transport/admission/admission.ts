@@ -132,6 +132,8 @@ export class Admission {
     const before = connection.caller;
     connection.moveTo(caller);
     this.#callers.left(before);
+    // A connection that has closed while its token was verified takes no place any more.
+    this.#callers.left(caller);
   }
 
   #placesOf({ protocol }: Connection): Budget {
