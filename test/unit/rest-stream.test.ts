@@ -210,3 +210,18 @@ test('an event stream whose token is refused while its state waits for the keys 
   // An error that nobody hears fails the test.
   expect(await text(response)).toMatch(/^retry: \d+\n\nevent: end\ndata: \{"error":16,.*\}\n\n$/);
 });
+
+test('an event stream whose watch ends as it hands over its state ends once', async () => {
+  const watches = new Watches(watchedLog(), { maxWatches: 1, maxOwnerWatches: 1 });
+  const { delivered } = watches;
+  watches.delivered = (steps) => {
+    delivered.call(watches, steps);
+    queueMicrotask(() => watches.close(stopping()));
+  };
+  const open = (_call: Call, reader: WatchReader) => watches.open(ALICE, reader);
+  await using app = await HttpApp.rest({ listPlants: async () => ({}) }, { listPlants: open });
+  const asked = get(`${app.url}/plants`, { agent: false, headers: { accept: 'text/event-stream' } });
+  const [response] = await once(asked, 'response');
+  // An error that nobody hears fails the test.
+  expect(await text(response)).toMatch(/^retry: \d+\n\n$/);
+});

@@ -113,7 +113,8 @@ class EventStream implements WatchReader {
     response.write(BEGINNING);
     try {
       for await (const steps of beginning) {
-        if (response.closed) return;
+        // The watch may have ended since it gave these.
+        if (response.closed || response.writableEnded) return;
         if (steps.length === 0 || response.write(encodedSteps(steps))) continue;
         connectionOf(this.#request.raw.socket).countUnread();
         await drained(response);
