@@ -124,7 +124,8 @@ test.each([
   db.exec(sql);
   await close();
   expect((await verdictOf(opened.store)).places).toEqual({ storage: `not of this release: ${name}` });
-  expect(() => openSqlite(opened.directory)).toThrow(`is not as this release makes it (not of this release: ${name})`);
+  const refusal = `is not as this release makes it (not of this release: ${name}): run plantstore audit verify; if a newer`;
+  expect(() => openSqlite(opened.directory)).toThrow(refusal);
   await opened.cleanup();
 });
 

@@ -143,7 +143,7 @@ export function checkObjects(db: DatabaseSync, path: string): void {
   const fault = schemaFault(db);
   if (fault !== undefined)
     throw new Error(
-      `${path} is not as this release makes it (${fault}): run plantstore audit verify; then drop what is not of this release, and for the rest restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
+      `${path} is not as this release makes it (${fault}): run plantstore audit verify; if a newer release has added to it, go on with that release, or audit export --format protobuf with it, and audit import here into an empty DATA_DIR; otherwise drop what is not of this release, and for the rest restore a backup, or audit export the log, and audit import it into an empty DATA_DIR`,
     );
 }
 
