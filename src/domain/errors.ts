@@ -13,6 +13,7 @@ export const ERRORS = {
   MALFORMED_REQUEST: { code: 3, status: 400 },
   INVALID_FIELD: { code: 3, status: 400 },
   INVALID_CURSOR: { code: 3, status: 400 },
+  // Not 409: the REST contract of the service defines this status for it (docs/calling.md).
   PLANT_ALREADY_EXISTS: { code: 6, status: 400 },
   IDEMPOTENCY_KEY_MALFORMED: { code: 3, status: 400 },
   AUTHORIZATION_MALFORMED: { code: 16, status: 400 },

@@ -178,7 +178,7 @@ export class EventLog {
     return this.#forwarding.receiver;
   }
 
-  /** Lets another instance write. Resolves when the commands of other instances are answered. */
+  /** Gives up being the writer for good; see Forwarding.handOn. */
   async handOn(): Promise<void> {
     await this.#forwarding?.handOn();
   }

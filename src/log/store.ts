@@ -239,7 +239,8 @@ export interface Store {
   /**
    * Events after a position (-Infinity: whatever is there), in order, in batches of bounded size, up to the log's end
    * at some instant after the call, or as far as `only` says. Events outside the selection are not sent, but finding
-   * the others takes time: there is no index. Rejects with BrokenChainError for data that `append` writes for no event.
+   * the others takes time: there is no index. Rejects with BrokenChainError for data that is no event as `append`
+   * writes it.
    */
   read(after: number, only?: Selection): AsyncIterable<LoggedEvent[]>;
 

@@ -1,7 +1,10 @@
 /** The readiness of something that the service needs. */
 export interface Readiness {
   readonly ready: boolean;
-  /** True while the service works without it as far as possible, and an operator should act. */
+  /**
+   * True while the service works without it as far as possible, and an operator should act. `store-state.ts` and
+   * `start/publication.ts` decide it.
+   */
   readonly degraded?: boolean;
   /** A line for the operator. Contains no credential. */
   readonly detail?: string;

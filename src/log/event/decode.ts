@@ -12,7 +12,7 @@ export interface Message {
   readonly fields: readonly (Field | undefined)[];
   /** The message in the field with this number. */
   readonly nested?: { readonly number: number; readonly message: Message } | undefined;
-  /** Whether no event has a field with this number that is neither of these. */
+  /** Whether a field with this number, which is in neither of these, makes the bytes those of no event. */
   readonly isRefused: (number: number) => boolean;
 }
 

@@ -38,8 +38,8 @@ export interface ForwardingOptions {
  * positions. Without a link to a writer, an instance commits its commands itself. This is always safe: an append
  * continues the head or fails.
  *
- * An instance finds the writer, or becomes it by a lease if no other is, which it keeps until it drains. Only speed
- * depends on the lease, never correctness.
+ * An instance finds the writer, or becomes it by a lease if there is none. It keeps the lease until it drains, its log
+ * is replaced, or it could not renew the lease in time. Only speed depends on the lease, never correctness.
  */
 export class Forwarding {
   /** Accepts the commands of other instances. */

@@ -14,9 +14,9 @@ import { type EventDocument, toEventDocument, toEvents, toHead, WITHOUT_KEYS } f
 const SEARCHED = 5_000;
 
 /**
- * Most events of one read: a full tile and the event before and after it. The longest have some 17 KiB: owner, actor,
- * name and tag of 4 KiB each. So a read has 4.5 MiB at most, and many auditors may read at once. Reads of 1,000 are no
- * faster.
+ * Most events of one read: more than a full tile and the event before and after it, so that the first read of these
+ * shows that none follow. The longest have some 17 KiB: owner, actor, name and tag of 4 KiB each. So a read has 4.5 MiB
+ * at most, and many auditors may read at once. Reads of 1,000 are no faster.
  */
 const BATCH = 260;
 

@@ -17,8 +17,8 @@ const MAX_POLL = 2_000;
 
 /**
  * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches what it
- * knew before it. So long it may also tell watches and readers of the log what it knew before an erasure. Both wait for
- * longer before they report that they are done.
+ * knew before it. So long it may also tell watches and readers of the log what it knew before an erasure. A repair and
+ * an erasure wait twice as long before they report that they are done.
  */
 export const GENERATION_LIMIT = 250;
 

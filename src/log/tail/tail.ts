@@ -20,7 +20,7 @@ export class Tail {
   readonly #recentBytes: number;
   /** Bytes of the events up to the base. */
   #keptBytes = 0;
-  /** No event up to here is kept. */
+  /** The last OwnerErased, or where the tail began again. Of the events up to here, none is kept up to the base. */
   #erased = 0;
   /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
   #outdatedTo = -1;
