@@ -66,7 +66,8 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
 
   /**
    * Caches keep a full tile for ever, once it is signed. Before, it may be of a damaged tree, which somebody repairs. A
-   * partial one is asked for only until it is full.
+   * partial one is asked for only until it is full. To be asked before the tile is read: what the tree remembered may
+   * have been forgotten meanwhile, and a repaired one signed.
    */
   const cachingOf = async (tile: Tile): Promise<string> =>
     tile.width === TILE_WIDTH && (await covers(sizeFor(tile))) ? IMMUTABLE : SECONDS;
@@ -92,9 +93,8 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
     await checkReached(sizeFor(tile));
-    const hashes = await tree.readTile(tile);
     reply.header('cache-control', await cachingOf(tile));
-    return hashes;
+    return tree.readTile(tile);
   });
 
   add('tile/entries/*', SECONDS, BYTES, async (request, reply) => {
@@ -102,8 +102,8 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
     const tile: Tile = { level: 0, ...place };
     await checkReached(sizeFor(tile));
-    const { bundle } = await tree.readBlock(place.index, place.width);
     reply.header('cache-control', await cachingOf(tile));
+    const { bundle } = await tree.readBlock(place.index, place.width);
     varyBy(reply, 'accept-encoding');
     if (!prefersGzip(request.headers['accept-encoding'])) return bundle;
     reply.header('content-encoding', 'gzip');
