@@ -1,6 +1,6 @@
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic, wallTime } from '../../time/host.ts';
-import { pause } from '../../time/pause.ts';
+import { pause, recent } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
@@ -196,13 +196,15 @@ export class Follower {
     return undefined;
   }
 
-  readonly #askGeneration = shareCalls(async () => {
-    const began = monotonic();
-    // By the sync, this instance hears of owners who were erased meanwhile, however long it was frozen.
-    const [generation] = await Promise.all([this.store.generation(), this.sync()]);
-    this.#record(generation);
-    this.#generationAt = began;
-  });
+  readonly #askGeneration = shareCalls(() =>
+    recent(GENERATION_LIMIT, async () => {
+      const began = monotonic();
+      // By the sync, this instance hears of owners who were erased meanwhile, however long it was frozen.
+      const [generation] = await Promise.all([this.store.generation(), this.sync()]);
+      this.#record(generation);
+      this.#generationAt = began;
+    }),
+  );
 
   /**
    * Memory of rows ends with their generation, since a repair has changed them. A lower one is that of other rows too.

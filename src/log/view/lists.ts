@@ -76,6 +76,7 @@ export class Lists {
     };
     try {
       await this.#follower.sync();
+      await this.#follower.lookAtRows();
       if (tail.memtable.knows(key)) return tail.memtable.stateOf(key);
       return await tail.pinned(read, ({ row }) => (tail.memtable.knows(key) ? tail.memtable.stateOf(key) : row));
     } catch (error) {

@@ -77,12 +77,12 @@ export function list(
   world.call(process, async () => {
     try {
       const found = await service.log.list(query);
-      const to = world.truth.end;
+      const span = { from: Math.max(from, toldErasure(world, query.owner)), to: world.truth.end };
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
       if (world.mayBeWrong(called)) return;
       world.judge(() => {
-        judgeList(world.truth, query, { ...found, rows }, { from, to });
+        judgeList(world.truth, query, { ...found, rows }, span);
         world.commands.shown(found.position);
       });
       then(found);
@@ -91,6 +91,13 @@ export function list(
     }
   });
 }
+
+/**
+ * The position of the owner's last erasure whose outcome was given: whatever is answered from then on is as of a later
+ * one, also what was asked before. A server that was deposed may know of no erasure.
+ */
+export const toldErasure = ({ plan, commands }: World, owner: string): number =>
+  plan.strictReads ? (commands.erased.get(owner) ?? 0) : 0;
 
 async function collected(world: World, { plants }: Listing): Promise<PlantRow[]> {
   if (Symbol.iterator in plants) return [...plants];
@@ -119,7 +126,8 @@ export function get(world: World, { process, service }: Instance, owner: string,
       const found = await service.log.get({ owner, id });
       if (world.mayBeWrong(called)) return;
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
-      world.judge(() => world.commands.shown(judgeGet(world.truth, owner, id, found, { from, to: world.truth.end })));
+      const span = { from: Math.max(from, toldErasure(world, owner)), to: world.truth.end };
+      world.judge(() => world.commands.shown(judgeGet(world.truth, owner, id, found, span)));
     } catch (error) {
       world.tell(process.name, `finds nothing: ${(error as Error).message}`);
     }

@@ -8,6 +8,7 @@ import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
+import { toldErasure } from './plants.ts';
 
 /** As many as the service has. */
 const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
@@ -93,9 +94,7 @@ export function receipt(world: World, { process, service }: Instance, owner: str
       const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
       const { receipt: text } = await receipts.getReceipt(request, call);
       world.tell(process.name, `gives a receipt for ${position}`);
-      // A server that was deposed may know of no erasure.
-      const erased = world.plan.strictReads ? (world.commands.erased.get(owner) ?? 0) : 0;
-      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey), erased));
+      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey), toldErasure(world, owner)));
     } catch (error) {
       world.tell(process.name, `gives no receipt for ${position}: ${(error as Error).message}`);
       world.judge(() => world.proofs.refused(error, owner, position <= from ? position : 0));
