@@ -297,6 +297,15 @@ test.each<[string, http2.OutgoingHttpHeaders, object, string]>([
   },
 );
 
+test('calls of another content type are closed with what they have sent: any number come on a connection', async () => {
+  await using app = await GrpcApp.start({ listPlants: async () => page });
+  const session = rawSession(app.address);
+  const call = () => rawCall(session, { 'content-type': 'application/json' }, frame(Buffer.alloc(9)));
+  for (let round = 0; round < 4; round++)
+    expect(await Promise.all(Array.from({ length: 100 }, call))).toEqual(Array(100).fill({ http: 415 }));
+  session.destroy();
+});
+
 test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   ['its deadline has passed', { 'grpc-timeout': '50m' }, frame(Buffer.alloc(9), { length: 99 }), 4],
   ['its message is too long', {}, frame(Buffer.alloc(1), { length: MAX_MESSAGE + 1 }), 8],

@@ -345,6 +345,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     const stream = streamOf(this.#next);
     this.#code = code;
     if (!stream.closed) stream.respond({ ':status': http }, { endStream: true });
+    // A stream that was paused and has bytes would stay open.
+    stream.resume();
     endStream(this.#next);
   }
 
