@@ -62,6 +62,9 @@ test('any event makes a message that the document describes', () => {
       expect(complaints(keySchema, key)).toEqual([]);
       expect(complaints(headersOf[type], headers)).toEqual([]);
       expect(complaints(payloadOf[type], JSON.parse(value))).toEqual([]);
+      const { Headers, [type]: payload } = document.components.schemas;
+      expect(Object.keys(Headers.properties)).toEqual(expect.arrayContaining(Object.keys(headers)));
+      expect(Object.keys(payload.properties)).toEqual(expect.arrayContaining(Object.keys(JSON.parse(value))));
     }),
   );
 });
