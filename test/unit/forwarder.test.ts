@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
+import { create } from '@bufbuild/protobuf';
+import { expect, onTestFinished, test } from 'vitest';
+import { ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
-import { MAX_TEXT_CODE_POINTS } from '../../src/domain/plant.ts';
+import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS, plantOfTexts, withId } from '../../src/domain/plant.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { Forwarder, type ForwardingParts } from '../../src/log/forward/forwarder.ts';
+import type { Link, OpenLink } from '../../src/log/forward/hop.ts';
 import { Receiver } from '../../src/log/forward/receiver.ts';
 import type { ForwardObserver } from '../../src/log/observer.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
@@ -23,7 +26,7 @@ const KEY = 'k'.repeat(MAX_IDEMPOTENCY_KEY);
 /** Commands of one turn of the event loop, more of either kind than one message may have. */
 const COMMANDS: readonly Command[] = [
   ...Array.from({ length: 64 }, (_, id): Command => {
-    const plant = { id: BigInt(id), name: LONGEST, tag: LONGEST };
+    const plant = withId(BigInt(id), plantOfTexts(Array(PLANT_FIELDS.length).fill(LONGEST), 0));
     return { type: 'AddPlant', owner: LONGEST, actor: LONGEST, issuer: LONGEST, idempotencyKey: KEY, plant };
   }),
   ...Array.from(
@@ -31,6 +34,11 @@ const COMMANDS: readonly Command[] = [
     (_, id): Command => ({ type: 'DeletePlant', owner: 'a', actor: 'a', id: BigInt(id) }),
   ),
 ];
+
+/** Of commands that the link did not take. */
+const committer = {
+  submit: () => Promise.reject(new Error('taken back')),
+} as unknown as ForwardingParts['committer'];
 
 test('however long and many the commands of one turn are, no message is too long for the link', async () => {
   const identity = selfSigned();
@@ -49,9 +57,6 @@ test('however long and many the commands of one turn are, no message is too long
   const outcomes: string[] = [];
   const observer: ForwardObserver = { forwarded: (outcome) => outcomes.push(outcome), taken: () => {} };
   const contact = { address: app.address, secret: 'secret', certificate: leafCertificate(identity) };
-  const committer = {
-    submit: () => Promise.reject(new Error('taken back')),
-  } as unknown as ForwardingParts['committer'];
   const parts = { follower, committer, commitLimit: 10_000, observer };
   const forwarder = new Forwarder(
     linksOf(() => identity),
@@ -64,4 +69,27 @@ test('however long and many the commands of one turn are, no message is too long
   expect(new Set(outcomes)).toEqual(new Set(['applied']));
   forwarder.finish();
   await forwarder.closed;
+});
+
+test('a command that alone is longer than a message should be is sent in one of its own', async () => {
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
+  const sizes: number[] = [];
+  const all = Promise.withResolvers<void>();
+  const openLink: OpenLink = (_contact, listener) => {
+    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
+    const send: Link['send'] = ({ commands }) => {
+      if (sizes.length === 2) throw new Error('a message more than there are commands');
+      if (sizes.push(commands.length) === 2) all.resolve();
+    };
+    onTestFinished(() => listener.ended(undefined));
+    return { send, finish: () => {}, close: () => {} };
+  };
+  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
+  await forwarder.opened;
+  const command: Command = { type: 'DeletePlant', owner: 'a'.repeat(70_000), actor: 'a', id: 1n };
+  for (let commands = 0; commands < 2; commands++) forwarder.submit(command, undefined).catch(() => {});
+  await all.promise;
+  expect(sizes).toEqual([1, 1]);
 });

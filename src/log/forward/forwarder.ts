@@ -154,7 +154,7 @@ export class Forwarder {
     for (const forwarded of this.#unsent) {
       const { command, eventId, deadline } = forwarded;
       bytes += bytesOf(command);
-      if (bytes > BATCH_BYTES) break;
+      if (bytes > BATCH_BYTES && commands.length > 0) break;
       const number = ++this.#number;
       this.#sent.set(number, forwarded);
       commands.push(messageOf(command, { number, eventId, timeLeft: Math.max(0, Math.round(deadline - now)) }));
