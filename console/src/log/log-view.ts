@@ -84,6 +84,8 @@ export class LogView implements Stream {
         if (stretch < LONGEST_STRETCH) stretch *= 2n;
         this.searching.value = to;
         const older = (await readStretch(after, to, this.#filter, this.#abort)).filter(this.#fits);
+        // New events have pushed older rows out meanwhile.
+        if (this.#known.after !== to) continue;
         this.#rows = [...older, ...this.#rows];
         this.#known = { ...this.#known, after };
         this.version.value++;
