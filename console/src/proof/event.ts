@@ -65,9 +65,9 @@ export const eventBytes = (event: Event | undefined): Uint8Array =>
 /** The canonical bytes of a content. */
 export const contentBytes = (content: Content): Uint8Array => toBinary(ContentSchema, content);
 
-/** The message in canonical protobuf: a message has exactly one such form. */
+/** The message in canonical protobuf, its one such form. Fields of a later release stay as they are. */
 function decode<Schema extends DescMessage>(schema: Schema, canonical: Uint8Array): MessageShape<Schema> {
-  const message = fromBinary(schema, canonical, { readUnknownFields: false });
+  const message = fromBinary(schema, canonical);
   if (!sameHash(toBinary(schema, message), canonical)) throw new Error('they are not in canonical form');
   return message;
 }

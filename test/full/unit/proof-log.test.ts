@@ -9,11 +9,13 @@ import { type Outcome, outcomeOf } from '../../../console/src/proof/outcome.ts';
 import { proveReceipt } from '../../../console/src/proof/receipt.ts';
 import { type LogSource, textOf } from '../../../console/src/proof/source.ts';
 import { proveWholeLog } from '../../../console/src/proof/whole-log.ts';
+import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { provenRecordBytes, recordBytes } from '../../../src/log/event/record.ts';
 import { cosignatureKey, cosigner, noteKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { laterEvents } from '../../store/later-fields.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
 import { encoded } from '../../support/encoded.ts';
 import { added, chain } from '../../support/events.ts';
@@ -348,6 +350,28 @@ describe('a receipt', () => {
     }
   });
 
+  test('of an erased event is verified, and says that it does not show the content', async () => {
+    const { erased } = erasedLog();
+    const receipt = await erased.receipt(3, 1);
+    const { value, checked, unchecked } = expectVerified(await receiptOutcome(receipt));
+    expect([value.record.event?.position, value.record.content]).toEqual([1n, undefined]);
+    expect(checked.join()).not.toContain('content');
+    expect(unchecked.join()).toContain('the receipt does not show it, and proves no erasure');
+    expect(checkReceipt(textOf(receipt), VKEY).event).toMatchObject({ position: 1, content: undefined });
+  });
+
+  test('of an event of a later release is verified, and not with any bit flipped', async () => {
+    const later = new ProofLog(laterEvents());
+    const { length } = later.events;
+    for (const { position, event } of later.events) {
+      const receipt = await later.receipt(length, position);
+      const { value } = expectVerified(await receiptOutcome(receipt));
+      expect(value.record.content?.actor).toBe(event!.actor);
+      for (let bit = position; bit < receipt.length * 8; bit += 97)
+        expect(reasonOf(await receiptOutcome(flipped(receipt, bit))), `bit ${bit}`).not.toBe('verified');
+    }
+  });
+
   test('of another key is not verified, and what is no receipt neither', async () => {
     const other = formatVerifierKey(noteKey(ORIGIN, generateKeyPairSync('ed25519').privateKey));
     const receipt = await log.receipt(300, 7);
@@ -366,6 +390,11 @@ describe('a whole log', () => {
       const { checked } = expectVerified(await wholeOutcome(log.source(size), emptyMemory()));
       expect(checked.join()).toContain(`the ${size} event`);
     }
+  });
+
+  test('with events of a later release is verified', async () => {
+    const later = laterEvents();
+    expectVerified(await wholeOutcome(new ProofLog(later).source(later.length), emptyMemory()));
   });
 
   test('is not verified with any bit of an entry or a tile flipped', async () => {
