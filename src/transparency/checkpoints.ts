@@ -19,7 +19,7 @@ export const CHECKPOINT_INTERVAL = 250;
 const AGAIN = 5_000;
 
 /** What to do about a log that is not the one that was signed. */
-export const RESTORED =
+const RESTORED =
   'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
 
 /** Errors that are told, and stop the signing until they are mended. */

@@ -91,7 +91,7 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
  * The checkpoint of the log and key of the vkey that is kept in a file or beside it; why the file has none, in words
  * for operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
  */
-export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
+async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
   const found = opened(await noteIn(path), vkey);
   if (typeof found === 'object') return found;
   const beside = opened(await noteIn(besideOf(path, keyId(parseVerifierKey(vkey)))), vkey);

@@ -24,7 +24,7 @@ export async function checkServers(db: Db): Promise<void> {
 }
 
 /** The answer. Undefined when the database user lacks the permission; the role clusterMonitor grants it. */
-export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
+const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
     if (hasCode(error, CODE.unauthorized)) return undefined;
     throw error;
