@@ -75,6 +75,8 @@ export async function* steadily<Found>(
 export interface SteadyView {
   /** The next events that were read. Throws ErasedMeanwhileError. */
   take(events: readonly LoggedEvent[]): readonly LoggedEvent[];
+  /** An event without its content, if an erasure that had begun removes it. */
+  shown(event: LoggedEvent): LoggedEvent;
   /** Whether an erasure had not begun: it removes nothing of what the view shows. */
   isLater(position: number): boolean;
 }
@@ -115,6 +117,7 @@ export async function steadyView(
         else if (event.event?.type === 'OwnerErased') checkErasure(event, event.event.erased);
         return shown;
       }),
+    shown: (event) => asErased(event, begun),
     isLater,
   };
 }
@@ -163,23 +166,38 @@ export async function* selectedEvents(
   }
   const view = await steadyView(store, { isWhole: false });
   let first: number | undefined;
+  /** Later erasures of which contents are missing. Whose they are is to be found out once something was selected. */
+  const met = new Set<number>();
+  const ofOthers = new Set<number>();
   const isOfSelected = async ({ erases }: LoggedEvent) => {
     if (erases !== undefined && owner !== undefined) return erases.owner === owner;
     if (first === undefined) return false;
     // Whom it erased is not known any more. It has removed the first event of the owner, too.
     return owner === undefined || (await eventAt(store, first))?.event === undefined;
   };
+  const check = async (erasure: LoggedEvent | undefined) => {
+    // One that is not there was lost, or somebody else removed the content.
+    if (erasure?.type !== 'OwnerErased' || (await isOfSelected(erasure))) throw new ErasedMeanwhileError();
+  };
   for await (const batch of log) {
-    const events = view.take(batch).filter((logged) => {
-      const event = plantEventOf(logged);
-      return event !== undefined && (owner ?? event.owner) === event.owner && (id ?? event.plantId) === event.plantId;
-    });
+    const shown = batch.map(view.shown);
+    const events = shown.filter((logged) => isOf(logged, { owner, id }));
     first ??= events[0]?.position;
-    for (const logged of batch)
-      if (logged.type === 'OwnerErased' && view.isLater(logged.position) && (await isOfSelected(logged)))
-        throw new ErasedMeanwhileError();
+    for (const { erasedBy = 0 } of shown) if (view.isLater(erasedBy) && !ofOthers.has(erasedBy)) met.add(erasedBy);
+    for (const logged of batch) if (logged.type === 'OwnerErased' && view.isLater(logged.position)) await check(logged);
+    // What is selected may stand behind contents of the same owner that were removed before they were read.
+    for (const erasure of first === undefined ? [] : met) {
+      await check(await eventAt(store, erasure));
+      met.delete(erasure);
+      ofOthers.add(erasure);
+    }
     yield { events, position: batch.at(-1)!.position };
   }
+}
+
+function isOf(logged: LoggedEvent, { owner, id }: Pick<Selection, 'owner' | 'id'>): boolean {
+  const event = plantEventOf(logged);
+  return event !== undefined && (owner ?? event.owner) === event.owner && (id ?? event.plantId) === event.plantId;
 }
 
 /**

@@ -14,6 +14,7 @@ import type { Selection, Store } from '../../src/log/store.ts';
 import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
+import { withoutContent } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { type OpenedStore, withStore } from './open-store.ts';
@@ -64,10 +65,10 @@ async function outcomeOf(log: EventLog, key: Uint8Array): Promise<Erased> {
   throw new Error('no outcome');
 }
 
-async function erased(store: Store): Promise<Erased> {
+async function erased(store: Store, owner = OWNER): Promise<Erased> {
   const log = await openLog(override(store, { close: async () => {} }), quiet);
   try {
-    return await eraseWords(log);
+    return await eraseWords(log, owner);
   } finally {
     await log.close();
   }
@@ -392,6 +393,44 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         };
         await expect(read()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
       })(),
+    );
+
+    /** The positions of what ReadEvents of the owner sends of such a log. */
+    async function positionsOf(store: Store, read: () => AsyncIterable<readonly LoggedEvent[]>): Promise<number[]> {
+      const log = { read, head: () => store.head() } as unknown as EventLog;
+      const request = create(ReadEventsRequestSchema, { owner: OWNER });
+      const positions: number[] = [];
+      for await (const { records } of readEvents(log, store, request, new AbortController().signal))
+        positions.push(...records.map(({ event }) => Number(event!.position)));
+      return positions;
+    }
+
+    test(
+      'ReadEvents of one owner goes on while the contents of others are removed',
+      on(async ({ store }) => {
+        await append(store, added(OWNER, 1n), added('bob', 1n), added('eve', 1n), deleted(OWNER, 1n));
+        const erasing = (owner: string, from: number) =>
+          positionsOf(store, async function* () {
+            if (from > 0) yield* store.read(0, { to: from });
+            await erased(store, owner);
+            yield* store.read(from);
+          });
+        expect(await erasing('bob', 1)).toEqual([1, 4]);
+        expect(await erasing('eve', 0)).toEqual([1, 4]);
+      }),
+    );
+
+    test(
+      'ReadEvents of one owner never takes what an erasure has left so far for all',
+      on(async ({ store }) => {
+        const [first, second] = await append(store, added(OWNER, 1n), deleted(OWNER, 1n));
+        const reading = positionsOf(store, async function* () {
+          const { position } = await erased(store);
+          yield [withoutContent(first!, position!)];
+          yield [second!];
+        });
+        await expect(reading).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+      }),
     );
 
     test(
