@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Answer, verifyLog } from '../../../src/audit/verify.ts';
+import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -206,6 +208,26 @@ export function topicCheck(bench: KafkaBench): void {
     const message = (await answerOf(directory.path, settings))?.message;
     if (why === undefined) expect(message).toBeUndefined();
     else expect(message).toMatch(why);
+  });
+
+  test('finds that an OwnerErased names somebody else, while the log knows whom', async () => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const [plant] = await append(store, added('alice', 1n));
+    const erases = { owner: 'alice', key: new Uint8Array(16), isCleared: false, isPublished: true };
+    const event = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) } as const;
+    const erasure = seal(headAt(plant!), event, randomUUID(), plant!.time);
+    await store.append([{ ...erasure, erases }]);
+    await store.close();
+    const partitions = spread([plant!]);
+    const message = eventMessage({ ...erasure, erases: { ...erases, owner: 'bob' } })!;
+    for (const messages of partitions) messages.push(message);
+    await write(settings, partitions, 2);
+    expect(await answerOf(directory.path, settings)).toMatchObject({
+      position: 2,
+      message: expect.stringContaining('of partition 0 differs from'),
+    });
   });
 
   test('finds a forged record beyond the head while a publisher goes on', () =>
