@@ -1,9 +1,11 @@
 import { Binary, Long } from 'mongodb';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/requirements.ts';
 import { openMongo } from '../../src/log/mongo/store.ts';
 import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
+import { Mongod } from '../support/mongod.ts';
+import { findMongod } from '../support/mongod-binary.ts';
 import { expectErased } from './former.ts';
 import { FormerMongo } from './former-mongo.ts';
 import { dropDatabase, HAS_MONGODB } from './open-mongo.ts';
@@ -97,6 +99,20 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       /an instance of the service runs, .* the lease of projector for \d s more; stop all instances/,
     );
     expect((await former.schema()).version).toBe(4);
+  });
+
+  test('waits for MongoDB also where it finds none at its beginning', async () => {
+    const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
+    onTestFinished(() => mongod.remove());
+    await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
+    await mongod.kill();
+    let waits = 0;
+    const back = () => {
+      if (waits++ === 0) void mongod.start();
+    };
+    const steps = upgradeMongo(`mongodb://${mongod.address}/none?replicaSet=later`, repairReadModel, back);
+    await expect(steps.next()).rejects.toThrow('contains no plant store');
+    expect(waits).toBeGreaterThan(0);
   });
 
   test('leaves a new store alone, and refuses what is none', async () => {

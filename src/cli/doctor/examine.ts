@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { openReader } from '../../log/sqlite/connection.ts';
@@ -22,8 +21,6 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
   yield* await examineService(config, log);
 }
 
-const FIRST_START = '; the first start of the service makes one; if it has run before, correct DATA_DIR';
-
 /** Examines whether the store that the settings name can be read. `log`: the id of its log, if it can. */
 async function examineStore(config: Config): Promise<{ readonly finding: Finding; readonly log?: string }> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
@@ -37,18 +34,7 @@ async function examineStore(config: Config): Promise<{ readonly finding: Finding
       return { finding: ok('store', `${store.name} is readable; ${ends}`), log };
     });
   } catch (error) {
-    return { finding: fail('store', `${where}: ${reasonOf(error)}${isMissing(config) ? FIRST_START : ''}`) };
-  }
-}
-
-/** Whether the settings name an embedded store that is not there. */
-function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
-  try {
-    return (
-      mongodbUri === undefined && statSync(join(dataDirectory, DATABASE_FILE), { throwIfNoEntry: false }) === undefined
-    );
-  } catch {
-    return false;
+    return { finding: fail('store', `${where}: ${reasonOf(error)}`) };
   }
 }
 

@@ -19,16 +19,19 @@ export const FORMER_VERSION = 4;
  */
 export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
+  // Read first: no store has events before its version is written.
+  const hasEvents = (await collections.events.findOne({}, { projection: { _id: 1 } })) !== null;
   const { version, isUpgrading } = (await collections.meta.findOne({ _id: 'schema' })) ?? {};
   if (version === FORMER_VERSION || isUpgrading)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has ${isUpgrading ? 'an unfinished upgrade' : `schema ${version}, that of release 1.0.0`}: stop all instances of the service, then run plantstore upgrade`,
     );
   if (version === undefined) {
-    // No store has events before its version is written.
-    if ((await collections.events.findOne({}, { projection: { _id: 1 } })) !== null)
-      throw new LostRecordError('the version of its schema', 'schema in meta');
-    if (!creates) throw new UnsuitableDatabaseError(`database ${db.databaseName} contains no plant store`);
+    if (hasEvents) throw new LostRecordError('the version of its schema', 'schema in meta');
+    if (!creates)
+      throw new UnsuitableDatabaseError(
+        `database ${db.databaseName} contains no plant store; the first start of the service makes one; if it has run before, correct MONGODB_URI`,
+      );
     await createSchema(db, collections);
     return checkSchema(db);
   }

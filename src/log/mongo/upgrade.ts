@@ -52,9 +52,10 @@ export async function* upgradeMongo(
   onWait: (fault: string) => void = () => {},
 ): AsyncGenerator<UpgradeStep> {
   const { client, db, store } = unconnected(uri, {});
+  const patiently = patience(onWait);
   try {
-    await withCallLimit(client.connect());
-    yield* upgraded(db, store, repair, patience(onWait));
+    await patiently(() => withCallLimit(client.connect()));
+    yield* upgraded(db, store, repair, patiently);
   } catch (error) {
     throw hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {

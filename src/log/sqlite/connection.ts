@@ -18,7 +18,9 @@ export function existingFile(directory: string, name: string): string {
     return path;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new Error(`there is no plant store in ${directory}`);
+    throw new Error(
+      `there is no plant store in ${directory}; the first start of the service makes one; if it has run before, correct DATA_DIR`,
+    );
   }
 }
 

@@ -1,12 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { globSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, extname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
+import { added, append } from '../../support/events.ts';
 import { findPython } from '../../support/python.ts';
 import { run } from '../../support/run.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** With the JSON schemas of Kubernetes and of Docker Compose. */
 const python = await findPython(['kubernetes-validate==1.37.0', 'check-jsonschema==0.39.0']);
@@ -57,6 +61,17 @@ describe('the manifests', () => {
   const ports = Object.fromEntries(
     container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [name, containerPort]),
   );
+
+  test('begin no container with a process that signals do not reach', () => {
+    const { services } = parse(readFileSync(COMPOSE, 'utf8'), { merge: true });
+    expect(services.plantstore.init).toBe(true);
+    const pods = [
+      pod,
+      the('Job', 'plantstore-upgrade').spec.template,
+      the('CronJob', 'plantstore-verify').spec.jobTemplate.spec.template,
+    ];
+    expect(pods.map(({ spec }) => spec.shareProcessNamespace)).toEqual([true, true, true]);
+  });
 
   test('set what the service takes, and secrets by reference alone', () => {
     const { privateKey } = generateKeyPairSync('ed25519');
@@ -198,9 +213,30 @@ describe('the units of systemd', () => {
 
   test.each([
     ['plantstore-verify.service', /audit verify$/],
-    ['plantstore-backup.service', /audit checkpoint > \S+; .*audit key > \S+; .*backup/],
+    ['plantstore-backup.service', /audit checkpoint > .*audit key > .*backup/],
   ])('run a command of this release: %s', (name, command) => {
     expect(named(`deploy/systemd/${name}`, 'ExecStart').join('\n')).toMatch(command);
     expect(named(`deploy/systemd/${name.replace('.service', '.timer')}`, 'OnCalendar')).toHaveLength(1);
+  });
+
+  test.each([
+    ['signed', 0, ['.checkpoint', '.sqlite', '.vkey']],
+    ['a folder', 1, ['.sqlite', '.vkey']],
+  ])('back up beside a last checkpoint that is %s', async (last, code, made) => {
+    const [data, backups] = [temporaryDirectory(onTestFinished), temporaryDirectory(onTestFinished)];
+    const env = { DATA_DIR: data, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+    const store = openSqlite(data);
+    await append(store, added('alice', 1n));
+    await store.close();
+    if (last === 'a folder') mkdirSync(join(data, 'last-checkpoint.txt'));
+    const [line] = named('deploy/systemd/plantstore-backup.service', 'ExecStart');
+    const script = /^\/bin\/sh -uc '(.*)'$/
+      .exec(line!)![1]!
+      .replaceAll('$$', '$')
+      .replaceAll('%%', '%')
+      .replace('/opt/plantstore', process.cwd())
+      .replace('/var/backups/plantstore', backups);
+    expect(await run('/bin/sh', ['-uc', script], env)).toMatchObject({ code });
+    expect(readdirSync(backups).map(extname).sort()).toEqual(made);
   });
 });

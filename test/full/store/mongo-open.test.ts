@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/requirements.ts';
-import { SCHEMA_VERSION } from '../../../src/log/mongo/schema.ts';
+import { checkSchema, SCHEMA_VERSION } from '../../../src/log/mongo/schema.ts';
 import { openMongo } from '../../../src/log/mongo/store.ts';
 import { RefusedAppendError } from '../../../src/log/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
@@ -124,11 +124,29 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
 
   test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {
     const uri = newDatabase();
-    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* contains no plant store$/);
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(
+      /^database .* contains no plant store; the first start of the service makes one/,
+    );
     await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(UnsuitableDatabaseError);
     const client = new MongoClient(uri);
     expect(await client.db().collections()).toEqual([]);
     await client.close();
+  });
+
+  test('a preference of secondaries in the URI is of no effect', async () => {
+    const store = await openMongo(`${newDatabase()}&readPreference=secondary`);
+    expect(await store.head()).toEqual(EMPTY_HEAD);
+    await store.close();
+  });
+
+  test('an instance that stands still while another makes the store, and appends, takes it for no damaged one', async () => {
+    let reads = 0;
+    const found = { events: { _id: 1 }, meta: { _id: 'schema', version: SCHEMA_VERSION } };
+    const collection = (name: string) => ({
+      findOne: async () => (reads++ === 0 ? null : found[name as keyof typeof found]),
+    });
+    await checkSchema({ databaseName: 'plantstore', collection } as unknown as Db, true);
+    expect(reads).toBe(2);
   });
 
   test('several instances open a new database at once, and share it', async () => {
@@ -183,7 +201,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     const may = (what: string) => `plantstore: the user of MONGODB_URI may not run ${what}: give it the role of docs/`;
     expect(await told(`service:${password}@`, ['audit', 'head'], `${set.uri('other')}&authSource=plantstore`)).toEqual([
       1,
-      expect.stringContaining(may('find on meta')),
+      expect.stringContaining(may('find on events')),
     ]);
     await expect(openMongo(uri)).rejects.toThrow(/may not run createIndexes on events: give it the role of docs/);
     await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });

@@ -55,6 +55,7 @@ export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
  */
 const CLIENT: MongoClientOptions = {
   appName: 'plantstore',
+  readPreference: 'primary',
   retryReads: true,
   retryWrites: false,
   serverSelectionTimeoutMS: 3_000,
