@@ -19,7 +19,7 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
-import { MAX_MESSAGE } from '../../src/transport/message-limits.ts';
+import { MAX_MESSAGE } from '../../src/transport/call-limits.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { ALICE } from '../support/principal.ts';
 import { frame, rawCall, rawSession, rawStream } from '../support/raw-grpc.ts';

@@ -14,13 +14,12 @@ import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { dropLongLimits, MAX_MESSAGE } from '../call-limits.ts';
 import { stopping } from '../failure.ts';
 import { type Authenticate, identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
 import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';
-import { MAX_MESSAGE } from '../message-limits.ts';
-import { dropLongLimits } from '../time-limits.ts';
 import { messageBytes } from './message-bytes.ts';
 import { connectErrorOf, relay } from './relay.ts';
 

@@ -2,8 +2,8 @@ import { type DescEnum, type DescField, type DescMessage, fromJson, ScalarType }
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { NOT_WELL_FORMED } from '../../domain/validation.ts';
+import { readMessage } from '../call-limits.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
-import { readMessage } from '../message-limits.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
 const ENVELOPE = 5;

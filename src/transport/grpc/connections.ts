@@ -3,7 +3,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { Socket } from 'node:net';
 import { Metadata, status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
-import { dropLongLimits, isLimit } from '../time-limits.ts';
+import { dropLongLimits, isLimit } from '../call-limits.ts';
 import { connectionOf, GrpcConnection } from './connection.ts';
 import { ReadPace } from './pace.ts';
 

@@ -1,7 +1,7 @@
 import { type DescMessage, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { derivedOnce } from '../../plants/view.ts';
-import { readMessage } from '../message-limits.ts';
+import { readMessage } from '../call-limits.ts';
 
 /** The definition of a service for grpc-js, made from its descriptor. Methods have their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>

@@ -17,7 +17,7 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
 import type { Admission } from '../admission/admission.ts';
 import { RequestPermit } from '../admission/request-permit.ts';
-import { readMessage } from '../message-limits.ts';
+import { readMessage } from '../call-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
 import { type GrpcConnections, INTERNAL, type Refusal, UNCOMPRESSED } from './connections.ts';
 

@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { MAX_MESSAGE } from '../message-limits.ts';
+import { MAX_MESSAGE } from '../call-limits.ts';
 
 /** What a stream takes in memory beside its metadata and message. */
 const STREAM = 4 * 1024;

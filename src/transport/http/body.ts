@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { JsonText } from '../../json/json-text.ts';
-import { MAX_MESSAGE } from '../message-limits.ts';
+import { MAX_MESSAGE } from '../call-limits.ts';
 import { answerOn } from './connection.ts';
 
 /** Called once, with the complete body or with the error to answer. */

@@ -7,7 +7,7 @@ import { LEFT } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { RequestPermit } from '../admission/request-permit.ts';
-import { MAX_MESSAGE } from '../message-limits.ts';
+import { MAX_MESSAGE } from '../call-limits.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;

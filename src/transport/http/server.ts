@@ -8,7 +8,7 @@ import { requestId } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../message-limits.ts';
+import { MAX_MESSAGE } from '../call-limits.ts';
 import { answerOn, connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
 import { answerSocketError, refuseConnect, sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
