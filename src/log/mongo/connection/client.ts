@@ -91,7 +91,6 @@ export function databaseOf(client: MongoClient, uri: string): Db {
   const name = named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named);
   return parsed(() =>
     client.db(name, {
-      readPreference: 'primary',
       // Not shared with another client: the driver writes the time of a causal read into this object.
       readConcern: new ReadConcern('majority'),
       writeConcern: WRITE_CONCERN,
