@@ -151,6 +151,10 @@ test('what a tail says that it takes is no less than what it takes, however long
     expect(taken).toBeGreaterThan(tail.size * length);
     expect(tail.bytes).toBeGreaterThan(0.95 * taken);
     expect(tail.bytes).toBeLessThan(2 * taken);
+    // Of what the read model has, nothing stays.
+    tail.projected(Math.floor(0.45 * tail.size));
+    await collected();
+    expect(tail.bytes).toBeGreaterThan(0.95 * (used() - before));
   };
   for (const length of [10, 2_000, 8_000]) await compare(length);
 });

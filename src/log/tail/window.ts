@@ -2,8 +2,8 @@ import type { LoggedEvent } from '../event/event.ts';
 
 /** The last events of a log, in memory, without a gap. */
 export class EventWindow {
-  /** The events from #origin on. Those before #first are about to go. */
-  #events: LoggedEvent[] = [];
+  /** The events from #origin on. In place of those before #first is nothing. */
+  #events: (LoggedEvent | undefined)[] = [];
   #origin: number;
   #first: number;
 
@@ -20,7 +20,7 @@ export class EventWindow {
 
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
-    return position < this.#first ? undefined : this.#events[position - this.#origin];
+    return this.#events[position - this.#origin];
   }
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
@@ -28,7 +28,7 @@ export class EventWindow {
     if (position + 1 < this.#first)
       throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.#first}`);
     const start = position + 1 - this.#origin;
-    return this.#events.slice(start, start + limit);
+    return this.#events.slice(start, start + limit) as LoggedEvent[];
   }
 
   /** Adds the next event of the log. */
@@ -39,6 +39,7 @@ export class EventWindow {
   /** Drops the oldest event. There must be one. */
   shift(): LoggedEvent {
     const oldest = this.at(this.#first)!;
+    this.#events[this.#first - this.#origin] = undefined;
     this.#first++;
     const gone = this.#first - this.#origin;
     // Moving the rest at every event would take time in proportion to the number of events.
