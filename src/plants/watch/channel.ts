@@ -8,8 +8,9 @@ export interface Mark {
   /** The step before the mark. Undefined at the beginning. */
   step: Step | undefined;
   readonly position: number;
-  /** Bytes of all steps up to here. */
+  /** Bytes of all steps up to here, and their number. */
   readonly bytes: number;
+  readonly steps: number;
   next: Mark | undefined;
 }
 
@@ -27,8 +28,14 @@ interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
 
 /** Bytes of a step without its text. */
 const STEP_OVERHEAD = 64;
+/** The same in memory, with its mark and beyond those. */
+const STEP_MEMORY = 192;
 
-const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, next: undefined };
+const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, steps: 0, next: undefined };
+
+/** Most bytes of memory of the steps from one mark to another. */
+export const memoryBetween = (from: Mark, to: Mark): number =>
+  to.bytes - from.bytes + STEP_MEMORY * (to.steps - from.steps);
 
 /** The changes of one owner's plants for all watchers: each reads from its own mark in one chain of steps. */
 export class Channel {
@@ -53,13 +60,14 @@ export class Channel {
   /** The owner was erased at a position: no step from before it stays in memory, and the state there is empty. */
   erase(position: number): void {
     // A mark of its own: the readers hold the one before, and no step.
-    this.#end = { ...BEGINNING, position, bytes: this.#end.bytes };
+    this.#end = { ...this.#end, step: undefined, position };
     for (const subscriber of this.subscribers) subscriber.skip();
     for (const step of erasedAt(position)) this.#append(step, position);
   }
 
   #append(step: Step, position: number): void {
-    const mark = { step, position, bytes: this.#end.bytes + stepBytes(step), next: undefined };
+    const { bytes, steps } = this.#end;
+    const mark = { step, position, bytes: bytes + stepBytes(step), steps: steps + 1, next: undefined };
     this.#end.next = mark;
     this.#end = mark;
     this.#last = undefined;

@@ -6,13 +6,13 @@ import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
 import { PIECE, runs } from '../pages.ts';
-import { type Channel, type Mark, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
+import { type Channel, type Mark, memoryBetween, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface WatchReader {
   /** Bytes of taken steps that are not sent yet. */
   readonly unsent: number;
-  /** The state has so many bytes in memory for this reader alone. Undefined where memory is not counted. */
+  /** So many bytes are in memory for this reader, of the state or of later steps. Undefined: nobody counts them. */
   holds?(bytes: number): void;
   /** There may be steps to take. */
   news(): void;
@@ -72,6 +72,8 @@ export class Watch implements Subscriber {
   /** Closes the long list that it begins with, whether or not anybody has begun to read it. */
   #closeList: (() => void) | undefined;
   #spoke = monotonic();
+  /** Bytes of memory of the steps that waited at the last look. */
+  #waiting = 0;
 
   constructor(watches: OpenWatches, channel: Channel, validity: Validity, reader: WatchReader) {
     this.#watches = watches;
@@ -200,7 +202,16 @@ export class Watch implements Subscriber {
     }
     // What could not be told while the store was away.
     if (this.#behind > 0) this.deliver();
+    this.#countWaiting();
     return this.#behind > MAX_BEHIND;
+  }
+
+  /** Counts the steps that the reader does not take, also where others of the owner have not taken them either. */
+  #countWaiting(): void {
+    const waiting = memoryBetween(this.#mark, this.channel.end);
+    if (this.#isBeginning || waiting === this.#waiting) return;
+    this.#waiting = waiting;
+    this.#reader.holds?.(waiting);
   }
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */
@@ -224,7 +235,7 @@ export class Watch implements Subscriber {
     if (this.#isOver) return;
     this.#isOver = true;
     // The watch must not keep later steps in memory.
-    this.#mark = { step: undefined, position: 0, bytes: 0, next: undefined };
+    this.#mark = { ...this.#mark, step: undefined, next: undefined };
     this.#closeList?.();
     this.#watches.left(this);
   }
