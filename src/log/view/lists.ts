@@ -5,7 +5,7 @@ import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import type { Page } from '../batches.ts';
 import { listBytes, SHORT_LIST } from '../row-size.ts';
-import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, SnapshotEndedError, type Store } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
@@ -198,6 +198,12 @@ export class Lists {
   }
 }
 
+/** The error of a long list that may show what was erased. Whom an erasure erased is not known once it is complete. */
+const ERASED = new PlantStoreError(
+  'STORE_UNAVAILABLE',
+  'an owner was erased while this list was read, so it may show plants that are gone; begin it again',
+);
+
 /**
  * The life of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom, counts too.
  */
@@ -208,7 +214,7 @@ function lifeOf(follower: Follower, owner: string): Life {
   });
   const confirm = async () => {
     await follower.sync();
-    if (isOver) throw new SnapshotEndedError();
+    if (isOver) throw ERASED;
   };
   return { confirm, close };
 }
