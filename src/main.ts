@@ -8,7 +8,10 @@ import { createLogger } from './observe/logger.ts';
 import { aboutDataDirectory, withOtherPorts } from './start/start-error.ts';
 import { start } from './start.ts';
 
-/** Most milliseconds that shutdown may take after the grace, accepted commands included. */
+/**
+ * Most milliseconds that shutdown may take after the grace: DRAIN_LIMIT (transport/call-limits.ts), and the commands
+ * that the log has taken.
+ */
 const STOP_LIMIT = 25_000;
 
 /**

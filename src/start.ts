@@ -29,6 +29,7 @@ import { listening } from './start/start-error.ts';
 import { closeDataDirectory, openStore } from './start/store.ts';
 import { openTransparency, type Transparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
+import { STREAM_LIMIT } from './transport/call-limits.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole, registerInstance } from './transport/console/console.ts';
 import { stopping } from './transport/failure.ts';
@@ -37,9 +38,6 @@ import { createGrpcServer } from './transport/grpc/server.ts';
 import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
 import { reportCrowd } from './transport/listeners.ts';
-
-/** Milliseconds of DRAIN_LIMIT (start/http.ts) for streams to end. The rest is for their final status. */
-const STREAM_LIMIT = 9_000;
 
 /** Bounds the work on proofs and tiles. Readers of the public log share the permits of one owner. */
 const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };

@@ -3,11 +3,9 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
+import { DRAIN_LIMIT } from '../transport/call-limits.ts';
 import { closeWide, listenWide } from '../transport/listeners.ts';
 import { registerRest } from '../transport/rest/rest.ts';
-
-/** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
-const DRAIN_LIMIT = 10_000;
 
 /** Adds the REST interface of the plants. */
 export function registerPlants(

@@ -20,7 +20,7 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import { OVERLOADED } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import type { ConnectionLimits } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../call-limits.ts';
+import { MAX_MESSAGE, STATUS_LIMIT } from '../call-limits.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
 import { closeWide, listenWide } from '../listeners.ts';
 import { GrpcConnections } from './connections.ts';
@@ -52,9 +52,6 @@ export type Registry = Pick<Server, 'addService'>;
 
 /** A gRPC server with health checks and reflection. */
 export type GrpcServer = ReturnType<typeof createGrpcServer>;
-
-/** Milliseconds for a last status to reach its caller. */
-const FAREWELL = 200;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const HEALTH: Serving = { isProbe: true };
@@ -133,7 +130,7 @@ async function shutDown(
   const after = (limit: number) => sleep(limit, false, { ref: false });
   if (await Promise.race([closed, after(milliseconds)])) return;
   stop.abort();
-  if (await Promise.race([closed, after(FAREWELL)])) return;
+  if (await Promise.race([closed, after(STATUS_LIMIT)])) return;
   // It finds connections through channelz, so channelz must stay on.
   server.forceShutdown();
 }
