@@ -16,12 +16,10 @@ const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 /** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
 const LOOK = 500;
-/**
- * Milliseconds of steps after which the lease is given back for REST: a repair waits for it, however busy the log is.
- */
+/** Milliseconds of steps after which the lease is given back, however busy the log is: a repair waits for it. */
 const TURN = 5_000;
-/** More than a repair takes to ask for the lease again. */
-const REST = 500;
+/** Milliseconds for which it is: more than a repair takes to ask for it again. */
+const YIELD = 500;
 
 /** The first events that one step of the read model takes: those before an OwnerErased event, or that alone. */
 export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
@@ -167,7 +165,7 @@ export class Projector {
 
   async #rest(): Promise<void> {
     await this.#lease.giveBack();
-    await pause(REST, this.#stop.signal);
+    await pause(YIELD, this.#stop.signal);
     this.#restAt = monotonic() + TURN;
   }
 

@@ -4,9 +4,9 @@ import type { Channel, Subscriber } from './channel.ts';
 /** Milliseconds after which other work has a turn. */
 const SLICE = 4;
 /** Milliseconds for other work after each of CPU: an event with thousands of watchers must not stop the adds. */
-const REST = 7;
-/** A shorter rest once news has waited for longer than LATE milliseconds: the delay of news must be bounded too. */
-const LATE_REST = 1;
+const YIELD = 7;
+/** A shorter one once news has waited for longer than LATE milliseconds: the delay of news must be bounded too. */
+const LATE_YIELD = 1;
 const LATE = 100;
 /** Most milliseconds of rest that a late turn makes up for. */
 const CREDIT = 40;
@@ -46,7 +46,7 @@ export class Rounds {
       subscriber.deliver();
       if (monotonic() - start >= SLICE) break;
     }
-    const rest = (cpuTime() - before) * (isLate ? LATE_REST : REST);
+    const rest = (cpuTime() - before) * (isLate ? LATE_YIELD : YIELD);
     this.#restUntil = Math.max(this.#restUntil, monotonic() - CREDIT) + rest;
     if (this.#due.size > 0) this.#plan();
   }

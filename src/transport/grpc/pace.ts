@@ -9,7 +9,7 @@ const LARGE = 16 * 1024;
 /** Milliseconds for which a connection is read at the pace after its last large read. */
 const CALM = 1_000;
 /** After a large read, no connection reads on for so many times as long as its turn of the event loop took. */
-const REST = 4;
+const YIELD = 4;
 
 /** A connection as the pace sees it. */
 export interface Paced {
@@ -55,7 +55,7 @@ export class ReadPace {
     const now = performance.now();
     if (connection.readSince() > LARGE) {
       this.#calmAt.set(connection, now + CALM);
-      this.#next = now + REST * milliseconds;
+      this.#next = now + YIELD * milliseconds;
     }
     if (now < (this.#calmAt.get(connection) ?? 0)) this.#stop(connection);
   }
