@@ -1,7 +1,7 @@
 import { PlantStoreError } from './domain/errors.ts';
 import { clearTimer, nextTurn, setTimer, type Timer } from './time/host.ts';
 
-/** The error of a caller for whom no permit became free in time. One for all: a stack trace for each would be dear. */
+/** The error of a caller for whom no permit became free in time. One for all: so it costs nothing a call. */
 export const OVERLOADED = new PlantStoreError(
   'OVERLOADED',
   'the service is busy and has not begun the request; try again',

@@ -30,7 +30,7 @@ export function millisecondsOf(field: string, { seconds, nanos }: Timestamp): nu
   return Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000) + (nanos % 1_000_000 === 0 ? 0 : 0.5);
 }
 
-/** A head as a message. */
+/** A head as a message. That of an empty log has no time. */
 export const headMessage = ({ position, hash, time }: Head): HeadMessage =>
   create(HeadSchema, {
     position: BigInt(position),

@@ -143,7 +143,8 @@ async function* listPlantsAsOf(
 }
 
 /**
- * The owner that a caller asks for. No owner has an empty name: whoever sends one would take no events for all of them.
+ * The owner that a caller asks for. An empty name is refused: it would select nothing, and look like an owner without
+ * events.
  */
 const ownerOf = (owner: string | undefined): string | undefined =>
   owner === undefined ? undefined : required('owner', owner || undefined);

@@ -21,8 +21,8 @@ export class ErasedMeanwhileError extends PlantStoreError {
 }
 
 /**
- * Opens what is asked before anything is told of what is read from now on, however slowly: whether the owner, or
- * anybody if there is none, was erased since. It asks the store unless it has within GENERATION_LIMIT milliseconds.
+ * Returns a question to ask before each part that is told of what is read from now on: was the owner, or anybody
+ * without one, erased since this call? It asks the store unless it has within GENERATION_LIMIT milliseconds.
  */
 export async function erasuresSince(store: Store, owner: string | undefined): Promise<() => Promise<boolean>> {
   let lookedAt = monotonic();
@@ -70,7 +70,7 @@ export async function* steadily<Found>(
 
 /**
  * Makes what is read of a log over some time fit one state of it, although contents are removed meanwhile: of the
- * erasures that had begun before, it shows all contents as removed; of those that began later, none may be.
+ * erasures that had begun before, it shows all contents as removed; of those that began later, none may be missing.
  */
 export interface SteadyView {
   /** The next events that were read. Throws ErasedMeanwhileError. */

@@ -5,7 +5,7 @@ import type { Validity } from './validity.ts';
 /** The scopes that a token can have. */
 export const SCOPES = ['plants:read', 'plants:write', 'plants:audit', 'plants:erase'] as const;
 
-/** One of them. */
+/** A scope that the service knows. Tokens may have others, which count for nothing. */
 export type Scope = (typeof SCOPES)[number];
 
 /** The caller, according to the verified token. */

@@ -5,9 +5,11 @@ import { PlantStoreError } from '../domain/errors.ts';
 const OWNERS = 65_536;
 
 /**
- * Limits the calls per second of each owner, with bursts of up to one second's budget. Uses the generic cell rate
- * algorithm: it stores one number per owner and, unlike fixed windows, never admits twice the rate at the edge of a
- * window.
+ * Limits the calls per second of each owner, with bursts of up to one second's budget. `Admission.verified` asks it for
+ * each call with a verified token, whatever its method and protocol.
+ *
+ * Uses the generic cell rate algorithm: it stores one number per owner and, unlike fixed windows, never admits twice
+ * the rate at the edge of a window.
  */
 export class RateLimit {
   /** For each owner, the time at which its budget is whole again, in milliseconds of `performance.now()`. */
@@ -32,6 +34,5 @@ export class RateLimit {
 /** Milliseconds: far below any interval, far above the rounding error of sums of intervals. */
 const EPSILON = 1e-4;
 
-// One error for all calls, because a stack trace for each costs more than the rest of the check. At any rate, the next
-// call is due within a second.
+// Made once, it costs nothing a call. At any rate, the next call is due within a second.
 const LIMITED = new PlantStoreError('RATE_LIMITED', 'rate limit exceeded; slow down and try again');

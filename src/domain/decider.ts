@@ -16,7 +16,7 @@ export interface DeletePlant extends Circumstances {
   readonly id: bigint;
 }
 
-/** Ends the owner's first life: deletes all plants, and has the contents of all earlier events of the owner removed. */
+/** Ends the owner's life up to here: deletes all plants, and has the contents of all the owner's events removed. */
 export interface EraseOwner extends Circumstances {
   readonly type: 'EraseOwner';
   readonly owner: string;
@@ -59,7 +59,7 @@ export function decide(command: PlantCommand, isThere: boolean): PlantEvent | Pl
 }
 
 /**
- * The event that ends an owner's first life, or the error that refuses it. `since`: the owner's events after the
+ * The event that ends an owner's life up to here, or the error that refuses it. `since`: the owner's events after the
  * position that the command counted up to; undefined: nobody knows, or the owner was erased since, perhaps at the same
  * request. Pure.
  */

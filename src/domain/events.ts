@@ -8,7 +8,7 @@ export interface Circumstances {
   readonly issuer?: string | undefined;
   /** The caller's name for the request, if it had one; never empty. */
   readonly idempotencyKey?: string | undefined;
-  /** The span of the command, or of its append, if it is part of a trace; see trace-context.ts. */
+  /** The span of the command, or of its append, if it is part of a trace; see isTraceparent. */
   readonly traceparent?: string | undefined;
 }
 

@@ -25,7 +25,8 @@ export const idempotencyString = ({
 
 /**
  * The error for a command that reuses the key of an earlier, different request. `earlier` is the event of that request,
- * of the same owner and key. Undefined when both ask for the same; the actors may differ. Pure.
+ * of the same owner and key. Undefined when both ask for the same; the actors may differ. Then log/commit/plan.ts
+ * answers with that event. Pure.
  */
 export function refuseReuse(command: PlantCommand, earlier: PlantEvent): PlantStoreError | undefined {
   const isSame =

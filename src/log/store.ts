@@ -215,7 +215,7 @@ export interface Leaseholder extends Contact {
  * builds on this port.
  *
  * Every method rejects when the store cannot be reached. Everything it returns is durable: on a majority or on the
- * disk. But for what is done again: a power cut may undo leases, and the last steps of a projector and of
+ * disk. Except for what is repeated anyway: a power cut may undo leases, and the last steps of a projector and of
  * `eraseContents`.
  */
 export interface Store {

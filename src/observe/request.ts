@@ -7,13 +7,13 @@ import type { PlantStoreError } from '../domain/errors.ts';
 /** The protocols of requests. */
 export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 
-/** The protocol of a request. */
+/** The protocol of a request, as logs and metrics name it. */
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /** Why a request is shed: a wait too long for the CPU, a permit, or one of its owner's; or too much memory. */
 export const SHED_REASONS = ['cpu', 'in_flight', 'owner', 'memory'] as const;
 
-/** Why a request was shed. */
+/** Why a request was shed, as metrics name it. */
 export type ShedReason = (typeof SHED_REASONS)[number];
 
 /** The route of every request that has none, so that clients cannot create metrics. */

@@ -18,7 +18,7 @@ export class StoreState {
   fault: unknown;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
   brokenLog: BrokenLogError | undefined;
-  /** The questions that the last verification through this instance did not answer with yes. */
+  /** The questions, but for `checkpoint`, that the last verification through this instance answered with no. */
   doubts: readonly string[] = [];
   /** The reason why the read model cannot be used, while it cannot. */
   readModelFault: Error | undefined;
@@ -52,12 +52,15 @@ export class StoreState {
     );
     gauge(
       'plantstore_signing_stopped',
-      'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before: 1 or 0.',
+      'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, or a file that signing needs cannot be used: 1 or 0.',
       () => this.isSigningStopped,
     );
   }
 
-  /** Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before. */
+  /**
+   * Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, or a file that
+   * signing needs cannot be used, such as on a full disk.
+   */
   get isSigningStopped(): boolean {
     return (this.signingFault ?? this.witnessFault) !== undefined && !this.#isReplaced;
   }

@@ -8,7 +8,7 @@ import { Publisher } from '../publisher/publisher.ts';
 import type { PublisherStatus } from '../publisher/status.ts';
 import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread.ts';
 
-/** The settings of the publisher's thread. */
+/** The settings of the publisher's thread, which gets a copy of them. */
 export type PublisherSettings = Pick<Config, 'mongodbUri' | 'dataDirectory'> & { readonly kafka: KafkaOptions };
 
 const { mongodbUri, dataDirectory, kafka } = workerData as PublisherSettings;

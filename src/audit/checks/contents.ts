@@ -20,6 +20,7 @@ export class Erasures {
     for (const { position, event, erasedBy, erases } of events) {
       if (erases?.isCleared === false) this.#underWay.add(position);
       if (event?.type === 'OwnerErased') this.#erased.set(position, event.erased);
+      // It has its content: decode.ts refuses an event that has neither content nor `erasedBy`.
       if (erasedBy === undefined) continue;
       const missing = this.#missing.get(erasedBy);
       if (missing === undefined) this.#missing.set(erasedBy, { count: 1, first: position });

@@ -14,7 +14,7 @@ export function lengthPrefixed(messages: readonly Uint8Array[]): Uint8Array {
   return writer.finish();
 }
 
-/** An event as a message. */
+/** An event as a message: the one whose bytes an export in protobuf has. */
 export const recordMessage = (event: LoggedEvent): EventRecord => fromBinary(RecordSchema, recordBytes(event));
 
 /** The first message of an export, without its length. */

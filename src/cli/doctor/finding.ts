@@ -9,10 +9,10 @@ export interface Finding {
 /** A finding that all is well. */
 export const ok = (subject: string, message: string): Finding => ({ level: 'ok', subject, message });
 
-/** A finding that an operator should know of. */
+/** A finding that an operator should know of, with which the command still exits with 0. */
 export const warn = (subject: string, message: string): Finding => ({ level: 'warn', subject, message });
 
-/** A finding that something is wrong. */
+/** A finding that something is wrong: the command then exits with 1. */
 export const fail = (subject: string, message: string): Finding => ({ level: 'fail', subject, message });
 
 /** The first line of an error's message. */

@@ -20,7 +20,7 @@ const MAX_PAUSE = 64;
 /** Milliseconds until a command in doubt is decided again. */
 const DOUBT = 100;
 
-/** As many events as any decision needs. */
+/** As if all events were in the log: each decision stands, since the log was looked at and no append is needed. */
 const EVERY = Number.POSITIVE_INFINITY;
 
 /** Bounds of the committer. */

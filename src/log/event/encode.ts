@@ -29,7 +29,10 @@ export function encodeEvent(unsealed: Unsealed): Uint8Array {
   return writer.kept();
 }
 
-/** The canonical bytes of an event's content: plantstore.v1.Content by the same rules. */
+/**
+ * The canonical bytes of an event's content: plantstore.v1.Content by the same rules. The salt, which is field 1, and
+ * then CONTENT_FIELDS (domain/events.ts) by their numbers.
+ */
 export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
   writer.begin(roomFor(event));
   write(BEFORE_DATA, event, salt);

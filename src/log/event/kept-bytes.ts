@@ -21,7 +21,7 @@ export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array 
   return slab.subarray(start, used);
 }
 
-/** A copy of some bytes. */
+/** A copy of some bytes. Throws RangeError once `size` bytes are used up. */
 export type Copy = (bytes: Uint8Array) => Uint8Array;
 
 /** Copies that are of use for about as long as each other, in memory of `size` bytes that they share. */

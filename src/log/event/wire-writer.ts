@@ -9,8 +9,9 @@ const BYTES_PER_CODE_UNIT = 3;
 const LOW_32_BITS = 0xffff_ffffn;
 
 /**
- * Writes protobuf's binary encoding into one reused buffer. A library's writer makes a dozen objects for each message;
- * this one takes a third of the time. Field numbers are below 16, so a tag is one byte.
+ * Writes protobuf's binary encoding into one reused buffer. A library's writer makes a dozen objects for each message.
+ * With this one, an event is sealed in less than half of the time (docs/decisions/0014). Field numbers are below 16, so
+ * a tag is one byte.
  */
 export class WireWriter {
   #bytes = Buffer.allocUnsafe(32 * 1024);

@@ -82,7 +82,7 @@ export function synced<T>(db: DatabaseSync, work: () => T): T {
 /**
  * Like `transaction`, but throws RefusedAppendError where a write failed, as on a full disk, so that no recovery finds
  * the transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other
- * codes.
+ * codes. The caller gets STORE_UNAVAILABLE at once: see `refused` in commit/appender.ts.
  */
 export function written<T>(db: DatabaseSync, work: () => T): T {
   try {

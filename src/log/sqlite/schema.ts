@@ -225,5 +225,5 @@ const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').rep
 const objectsIn = (db: DatabaseSync): SchemaObject[] =>
   db.prepare('SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all() as unknown as SchemaObject[];
 
-/** The schema version of a database. */
+/** The schema version of a database. 0: it has no schema. */
 export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

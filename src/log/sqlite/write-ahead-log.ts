@@ -14,7 +14,7 @@ const MOST_BYTES = 256 * 1024 * 1024;
 /** Milliseconds that a snapshot may go on which keeps the log from being truncated. */
 const GRACE = 3_000;
 
-/** Milliseconds to wait for other readers, and for the check of the database. */
+/** Milliseconds for which `cleared` tries: it waits for other readers, such as a check of the database. */
 const BUSY_LIMIT = 6_000;
 
 /** Failed attempts without a snapshot that show that another reader needs the log: about a second. */

@@ -41,9 +41,9 @@ export abstract class Connection {
   abstract end(): void;
 }
 
-/** Who shares turns and memory: an owner whose token was verified, or all callers without one. */
+/** Who shares turns and memory: an owner whose token was verified, or one of the groups without one in Admission. */
 export class Caller {
-  /** The owner. Empty for callers without a verified token: no owner has an empty name. */
+  /** The owner. Empty for callers without a verified token; for other instances a name that no owner has either. */
   readonly owner: string;
   readonly takes = nothing();
   /** Milliseconds that it may still use before the next caller has its turn. */

@@ -9,8 +9,8 @@ const TURN = 1;
 /** Most steps that are planned for a turn. */
 const MOST = 128;
 /**
- * Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for
- * it.
+ * Most milliseconds between two steps that count as waiting: nobody is refused because the system has stopped the
+ * process for longer.
  */
 const MOST_WAIT = 50;
 /** Milliseconds that a caller may use before the next one has its turn. */
@@ -106,8 +106,8 @@ export class Turns {
   }
 
   /**
-   * Plans a step unless there are so many. Between two steps, Node does what follows from the work of the first, so
-   * that it counts.
+   * Plans one more step, unless `enough` or MOST are planned. Between two steps, Node does what follows from the work
+   * of the first, so that it counts.
    */
   #plan(enough: number): void {
     if (this.#steps >= MOST || this.#steps >= enough) return;

@@ -17,8 +17,8 @@ const FAREWELL = 1_000;
 const SPARED = 16;
 
 /**
- * Calls that wait for their turn on a connection, beyond which no more is read from it until there are fewer: what Node
- * and the library do for a call before its turn, and for one that ends before, is then at the pace of the turns too.
+ * Calls that may wait for their turn on a connection. While so many wait, it is not read: so the turns also bound
+ * what Node and the library do for a call before its turn, and for one that ends before.
  */
 const MOST_WAITING = 16;
 /** Most bytes that are read of a connection before its turn. */

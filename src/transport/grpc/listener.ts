@@ -11,7 +11,7 @@ const HANDSHAKE_TIMEOUT = 20_000;
 export interface ListenerTls {
   /** With these, every connection is. */
   readonly tls?: FollowedCertificates | undefined;
-  /** Otherwise the connections of instances are with this, and all others are in plaintext. Undefined: no instances. */
+  /** Otherwise those are that begin with TLS, as instances' do; the others are in plaintext. Undefined: all of them. */
   readonly identity?: Identity | undefined;
 }
 

@@ -56,7 +56,7 @@ const FAREWELL = 1_000;
 
 const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one request message', metadata: null };
 
-// Shared errors: a new one for each call would cost a stack trace.
+// Made once, they cost nothing a call.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const TIMED_OUT = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 

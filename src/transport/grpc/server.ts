@@ -154,12 +154,12 @@ const uncalled = ({ methods }: DescService): Record<string, () => void> =>
   Object.fromEntries(methods.map(({ localName }) => [localName, () => {}]));
 
 /**
- * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
- * or 33 a second before the connection is closed. For metadata, see GrpcConnections.
+ * Bounds on what one client can make the server hold. Calls that are reset in the turn of the event loop in which they
+ * began: see RapidResets. Those that are reset later: Node closes the connection beyond 1,000 at once, and 33 a second.
+ * For metadata, see GrpcConnections.
  *
  * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one
- * without a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on
- * resets does not help: Node has already made the calls of all 64 KiB that it reads at once.
+ * without a token costs. Its address is not banned, because behind a proxy it would be everybody's.
  *
  * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
  */

@@ -7,7 +7,7 @@ import { answerOn } from './connection.ts';
 /** Called once, with the complete body or with the error to answer. */
 type Done = (error: Error | null, body?: Buffer) => void;
 
-// One shared error: a new one for each request would cost a stack trace.
+// Made once, it costs nothing a request.
 const TOO_LARGE = new PlantStoreError('BODY_TOO_LARGE', 'the body must have at most 64 KiB');
 
 /**

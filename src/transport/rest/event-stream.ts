@@ -145,7 +145,7 @@ class EventStream implements WatchReader {
     if (!this.#response.writableNeedDrain && this.#response.headersSent) this.#response.write(COMMENT);
   }
 
-  /** Says why, but for 503, where clients reconnect by themselves, and to a client that does not read. */
+  /** Tells the reason, except for a 503 (clients reconnect), or to a client that does not read (a reset). */
   ended(why: PlantStoreError): void {
     const response = this.#response;
     if (!response.headersSent) {

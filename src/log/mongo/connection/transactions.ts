@@ -20,7 +20,7 @@ const OPTIONS: TransactionOptions = {
 };
 
 /**
- * Runs this instance's transactions one after another in one server session. The leases name the session, so that
+ * Runs this instance's transactions one after another in one server session. The projector's lease names it, so that
  * another instance can end a transaction that a dead instance left open. A database user may end its own sessions, so
  * all instances must use the same user.
  */
