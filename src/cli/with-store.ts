@@ -49,14 +49,15 @@ async function opened(
   held: AsyncDisposableStack,
 ): Promise<Store> {
   const readOnly = access === 'read';
+  // A missing store means a wrong path or URI, so it is not created.
+  const mustExist = access !== 'own';
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/store.ts');
-    return openMongo(mongodbUri, { readOnly });
+    return openMongo(mongodbUri, { readOnly, mustExist });
   }
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   if (!readOnly && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
-  // A missing store means a wrong path, so it is not created.
-  if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
+  if (mustExist && !readOnly) await openSqlite(dataDirectory, { readOnly: true }).close();
   const alone = access === 'own' || access === 'change';
   if (alone) held.adopt(lockDataDirectory(dataDirectory, IF_SERVED[access]), async (unlock) => unlock());
   return openSqlite(dataDirectory, { readOnly, alone, timeout: BESIDE_SERVICE });

@@ -97,6 +97,8 @@ export interface MongoOptions {
   readonly strictReads?: boolean;
   /** Changes nothing, so that read access suffices. After a failover `head` may miss acknowledged events. */
   readonly readOnly?: boolean;
+  /** Rejects with UnsuitableDatabaseError if the database has no store, as with `readOnly`. */
+  readonly mustExist?: boolean;
 }
 
 /** Most milliseconds of opening, which takes a dozen calls in an empty database. */
@@ -121,15 +123,15 @@ export function unconnected(
 }
 
 /**
- * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
- * store can never keep its promises there, and with another error when the replica set cannot be reached now.
+ * Opens the store in the database of a URI, and creates a missing one by default. Rejects with UnsuitableDatabaseError
+ * when the store can never keep its promises there, and with another error when the replica set cannot be reached now.
  */
 export async function openMongo(uri: string, options: MongoOptions = {}): Promise<Store> {
   const { client, db, store } = unconnected(uri, options);
   const prepare = async () => {
     await client.connect();
     await checkServers(db);
-    await checkSchema(db, !options.readOnly);
+    await checkSchema(db, !options.readOnly && !options.mustExist);
   };
   try {
     await withCallLimit(prepare(), OPEN_LIMIT);

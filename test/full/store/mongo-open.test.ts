@@ -133,6 +133,18 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await client.close();
   });
 
+  test.each([
+    ['erase', ['erase', '--owner', 'alice']],
+    ['audit rebuild', ['audit', 'rebuild']],
+  ])('%s of a store that is not there says so, and makes none', async (_, args) => {
+    const uri = newDatabase();
+    const ended = await command(args, { MONGODB_URI: uri, DATA_DIR: temporaryDirectory(onTestFinished) });
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toMatch(/contains no plant store; .*correct MONGODB_URI/);
+    await using client = new MongoClient(uri);
+    expect(await client.db().collections()).toEqual([]);
+  });
+
   test('a preference of secondaries in the URI is of no effect', async () => {
     const store = await openMongo(`${newDatabase()}&readPreference=secondary`);
     expect(await store.head()).toEqual(EMPTY_HEAD);
