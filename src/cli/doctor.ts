@@ -24,12 +24,11 @@ Example:
     )
     .action(async () => {
       const { examine } = await import('./doctor/examine.ts');
-      await print(lines(examine(loadConfig())));
+      // All of them first: the exit code must not depend on how much its reader reads.
+      const findings: Finding[] = [];
+      for await (const finding of examine(loadConfig())) findings.push(finding);
+      if (findings.some(({ level }) => level === 'fail')) process.exitCode = 1;
+      await print(findings.map(lineOf));
     });
 
-async function* lines(findings: AsyncIterable<Finding>): AsyncGenerator<string> {
-  for await (const { level, subject, message } of findings) {
-    if (level === 'fail') process.exitCode = 1;
-    yield `${level.padEnd(5)} ${subject.padEnd(11)} ${message}`;
-  }
-}
+const lineOf = ({ level, subject, message }: Finding): string => `${level.padEnd(5)} ${subject.padEnd(11)} ${message}`;

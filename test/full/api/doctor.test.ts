@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, chownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -162,6 +163,18 @@ describe('finds, alone', () => {
       expect.stringMatching(new RegExp(`^fail +service +port ${port} is taken.*set PORT`)),
     ]);
     server.close();
+  });
+
+  test('a fail that its reader does not wait for', async () => {
+    await fill();
+    const JWKS_URL = `http://127.0.0.1:${await freePort()}/jwks`;
+    const issuer = { JWKS_URL, JWT_ISSUER: 'https://id.example.org/', JWT_AUDIENCE: 'plants' };
+    const doctor = spawn(process.execPath, ['bin/plantstore.js', 'doctor'], {
+      env: { PATH: process.env.PATH, ...settings, ...issuer },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    doctor.stdout.destroy();
+    expect(await once(doctor, 'close')).toEqual([1, null]);
   });
 
   test('a service that is frozen is no other program', async () => {
