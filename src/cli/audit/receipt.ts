@@ -102,7 +102,7 @@ Example:
     )
     .action((at: number) =>
       withStore('read', async (store) => {
-        if (at > (await store.head()).position) throw notThere(at);
+        if (at === 0 || at > (await store.head()).position) throw notThere(at);
         const tree = new Tree(store);
         const checkpoint = await signNow(store, tree);
         const { makeReceipt, proveEvent } = await import('../../transparency/event-proof.ts');

@@ -112,8 +112,12 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
     const told = `error: option '${option} <vkey>' argument '${value}' is invalid. Expected a vkey: ${why}.\n`;
     expect({ code, stderr }).toEqual({ code: 1, stderr: told });
   }
-  const absent = await audit(['receipt', '9999']);
-  expect(absent).toMatchObject({ code: 1, stderr: 'plantstore: the log has no event at position 9999\n' });
+  for (const absent of ['0', '9999'])
+    expect(await audit(['receipt', absent])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `plantstore: the log has no event at position ${absent}\n`,
+    });
 });
 
 test('a receipt without the content proves the event, and no erasure', async () => {
