@@ -59,7 +59,7 @@ export function signNote(text: string, signers: readonly Signer[]): string {
 
 /** Parses signature lines of a note, or of a witness's response. Throws for anything else. */
 export function parseSignatures(lines: string): Signature[] {
-  if (!lines.endsWith('\n')) throw new Error('malformed note: it does not end with a signature line');
+  if (!lines.endsWith('\n')) throw new Error('malformed note: it does not end with a signature line and one line feed');
   const texts = lines.slice(0, -1).split('\n');
   if (texts.length > MAX_SIGNATURES) throw new Error(`the note has more than ${MAX_SIGNATURES} signatures`);
   return texts.map((line) => {

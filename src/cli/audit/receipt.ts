@@ -40,7 +40,8 @@ Example:
       try {
         await print([sentence(checkReceipt(receipt, key, witness))]);
       } catch (error) {
-        throw new Error(`the receipt in ${file} is not valid: ${(error as Error).message}`, { cause: error });
+        const why = `${(error as Error).message}${endOf(receipt)}`;
+        throw new Error(`the receipt in ${file} is not valid: ${why}`, { cause: error });
       }
     });
 
@@ -54,6 +55,12 @@ async function receiptIn(file: string): Promise<string> {
     throw new Error(`${file} is not a receipt: it has more than ${MAX_RECEIPT.toLocaleString('en')} bytes`);
   return receipt.toString();
 }
+
+/** What to do about the end of a receipt that is not as it was made. */
+const endOf = (receipt: string): string =>
+  /[^\n]\n$/.test(receipt)
+    ? ''
+    : '; a receipt ends with one line break: save it unchanged, with jq -j, which adds none (jq -r does)';
 
 function sentence({ event, origin, size, cosigned }: Proved): string {
   const { position, eventId } = event;

@@ -155,6 +155,19 @@ test('a receipt whose content was edited is said to be, and nothing is said of t
   });
 });
 
+test.each([
+  ['one more, as by jq -r', (receipt: string) => `${receipt}\n`],
+  ['none, as by "$(...)"', (receipt: string) => receipt.trimEnd()],
+])('a receipt that was saved with another line break at its end says so: %s', async (_, saved) => {
+  const file = join(root, 'saved.tlog-proof');
+  const { stdout: receipt } = await audit(['receipt', '7']);
+  writeFileSync(file, saved(receipt));
+  const { code, stderr } = await audit(['check-receipt', file, '--key', vkey]);
+  expect(code).toBe(1);
+  expect(stderr).toContain('not valid: malformed note: it does not end with a signature line and one line feed; ');
+  expect(stderr).toContain('save it unchanged, with jq -j');
+});
+
 test('what is longer than any receipt is not read to its end', async () => {
   const checked = await audit(['check-receipt', '/dev/zero', '--key', vkey]);
   expect(checked).toEqual({
