@@ -280,6 +280,15 @@ test.each([1, 100, 100_000])('bytes that are no UTF-8 are refused with their lin
 const differing = (line: string, offset: number) =>
   [[line, `it is not as an export writes it, from character ${offset + 1} on`]] as const;
 
+test('an export without the contents is told by the option that made it', async () => {
+  const events = fc.sample(
+    loggedArbitrary.filter(({ content }) => content !== undefined),
+    2,
+  );
+  for (const { encodePublic } of Object.values(FORMATS))
+    await expect(decoded(Buffer.from(encodePublic(events)))).rejects.toThrow('made with --public cannot be imported');
+});
+
 test('a line that is wrong is told by its number and what is wrong with it', async () => {
   const told = async (text: string): Promise<string> => {
     const error = await decoded(Buffer.from(`${LINE}\n${text}\n`)).catch((thrown: Error) => thrown);

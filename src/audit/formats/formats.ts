@@ -40,7 +40,7 @@ function formatOf(bytes: Uint8Array): (typeof FORMATS)[keyof typeof FORMATS] | u
   if (bytes[end + 1] === EVENT_TAG && end >= 0) return FORMATS.protobuf;
   if (bytes.length < 2 || (end < 0 && bytes.length < LENGTH_BYTES) || end + 1 === bytes.length) return undefined;
   throw new Error(
-    'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record',
+    'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record; one made with --public cannot be imported',
   );
 }
 

@@ -50,8 +50,7 @@ export function parseEvent(line: string): LoggedEvent {
   if (typeof text.value !== 'object' || text.value === null) throw new SyntaxError('it is no JSON object');
   const given = text.value as Record<string, unknown>;
   for (const name of REQUIRED) if (given[name] === undefined) throw new SyntaxError(`${name} is missing`);
-  if (given.salt === undefined && given.commitment === undefined && given.eventBytes === undefined)
-    throw new SyntaxError('it has neither salt nor commitment');
+  if (given.salt === undefined && given.eventBytes === undefined) checkErased(given);
   const members: Record<string, unknown> = {};
   for (const member of JSON_MEMBERS)
     if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
@@ -60,6 +59,13 @@ export function parseEvent(line: string): LoggedEvent {
   if (written !== line)
     throw new SyntaxError(`it is not as an export writes it, from character ${differing(line, written)} on`);
   return event;
+}
+
+/** Throws unless a line without content is that of an erased event. */
+function checkErased({ commitment, erasedBy }: Record<string, unknown>): void {
+  if (commitment === undefined) throw new SyntaxError('it has neither salt nor commitment');
+  if (erasedBy === undefined)
+    throw new SyntaxError('its content is missing; an export made with --public cannot be imported');
 }
 
 /** The number of the first character that differs. */
