@@ -55,8 +55,8 @@ const JSON_OR = (type: string): string[] =>
   ['application/json', type].flatMap((available) => [available, `${available};charset=utf-8`]);
 
 /**
- * Whether an Accept header (RFC 9110, section 12.5.1) names a media type and prefers it to JSON. A client that names
- * neither, accepts anything, likes both the same, or sends no header gets JSON.
+ * Whether an Accept header (RFC 9110, section 12.5.1) names a media type and prefers it to JSON. A client that does
+ * not name the type, names both with the same weight, or sends no header gets JSON.
  */
 export function prefers(type: string, accept: string | undefined): boolean {
   if (accept === type) return true;
