@@ -41,9 +41,10 @@ async function answer(witness: Witness, request: IncomingMessage): Promise<Reply
     if (length <= MAX_BODY) chunks.push(chunk);
   }
   if (length > MAX_BODY) return { status: 413, body: 'the body is too large\n' };
-  const call = `${request.method} ${request.url}`;
-  if (call === 'POST /add-checkpoint') return witness.addCheckpoint(Buffer.concat(chunks).toString());
-  const note = witness.checkpoint((origin) => call === `GET /${hashOf(origin)}/checkpoint`);
+  const { method = '', url } = request;
+  if (method === 'POST' && url === '/add-checkpoint') return witness.addCheckpoint(Buffer.concat(chunks).toString());
+  const isRead = ['GET', 'HEAD'].includes(method);
+  const note = isRead ? witness.checkpoint((origin) => url === `/${hashOf(origin)}/checkpoint`) : undefined;
   return note === undefined
     ? { status: 404, body: 'not found; POST /add-checkpoint, or GET the checkpoint of a log\n' }
     : { status: 200, body: note };

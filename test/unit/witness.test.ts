@@ -300,6 +300,9 @@ describe('a witness', () => {
     expect(parseSize(await conflict.text())).toBe(10);
     const note = await (await fetch(monitored)).text();
     expect(openNote(note, [logKey, witnessKey]).verified).toHaveLength(2);
+    const head = await fetch(monitored, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(note))]);
+    expect((await fetch(monitored, { method: 'POST' })).status).toBe(404);
     expect((await post('x'.repeat(200_000))).status).toBe(413);
     expect((await fetch(`${url}/add-checkpoint`)).status).toBe(404);
     server.closeAllConnections();
