@@ -160,7 +160,7 @@ function idempotencyKeyOf({ idempotencyKey: header }: Call): string | undefined 
   if (key !== undefined && key.length > 0 && key.length <= MAX_IDEMPOTENCY_KEY) return key;
   throw new PlantStoreError(
     'IDEMPOTENCY_KEY_MALFORMED',
-    `Idempotency-Key must be one string of 1 to ${MAX_IDEMPOTENCY_KEY} characters of printable ASCII, in quotes unless all of it is letters, digits and dashes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
+    `Idempotency-Key must be one string of 1 to ${MAX_IDEMPOTENCY_KEY} characters of printable ASCII, in quotes if it has spaces, commas, semicolons, quotes or backslashes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
   );
 }
 

@@ -101,6 +101,25 @@ describe.each(PROTOCOLS)('$name', ({ client: open }) => {
   });
 });
 
+test('what a key may have without quotes is what the message about a malformed one says', async () => {
+  const authorization = `Bearer ${await service.token(randomUUID())}`;
+  const added = (key: string) =>
+    fetch(`${service.url}/plants`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json', 'idempotency-key': key },
+      body: '{"id":7,"name":"Fern"}',
+    });
+  const first = await (await added('"a.b:{c}=d"')).text();
+  expect(await (await added('a.b:{c}=d')).text()).toBe(first);
+  for (const key of ['a b', 'a,b', 'a;b', 'a"b', 'a\\b']) {
+    const answer = await added(key);
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('in quotes if it has spaces, commas, semicolons, quotes or backslashes'),
+    ]);
+  }
+});
+
 test('several keys in the metadata of one call are refused', async () => {
   const metadata = bearer(await service.token(randomUUID()));
   metadata.add('idempotency-key', 'a');
