@@ -58,13 +58,29 @@ Examples:
   $ plantstore audit export > log.ndjson`,
   );
 
+// Commander's own reads one name, so that `help audit export` would be the help of `audit`.
+program
+  .helpCommand(false)
+  .command('help')
+  .description('display help for command')
+  .argument('[command...]')
+  .action((names: readonly string[]) => helpOf(names));
+
+function helpOf(names: readonly string[]): void {
+  let found: Command | undefined = program;
+  for (const name of names) found = found?.commands.find((command) => command.name() === name);
+  if (found === undefined) program.error(`error: unknown command '${names.join(' ')}'`);
+  else found.outputHelp();
+}
+
 /** What is wrong, in words: of a file, its name comes first. */
 function wordsOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { errno, path, message, name } = error as NodeJS.ErrnoException;
+  const { errno, code, syscall, path, message, name } = error as NodeJS.ErrnoException;
   // Of the driver, which has no words for what happens while a primary is replaced.
   if (name.startsWith('Mongo')) return `MongoDB: ${message}; run the command again, and plantstore doctor if it lasts`;
-  return errno === undefined || path === undefined ? message : `${path}: ${getSystemErrorMessage(errno)}`;
+  if (code === 'EEXIST' && syscall === 'mkdir') return `${path} is a file, and not a folder`;
+  return errno === undefined || path === undefined ? message : `${path || "''"}: ${getSystemErrorMessage(errno)}`;
 }
 
 try {

@@ -207,6 +207,25 @@ test('a MongoDB that is not there', async () => {
   expect(message).toMatch(/^plantstore: no primary of MONGODB_URI can be reached: 127\.0\.0\.1:9 does not answer \(/);
 });
 
+test('a name of a file that is empty', async () => {
+  await (await startService(DATA)).stop();
+  for (const args of [
+    ['backup', ''],
+    ['audit', 'import', ''],
+  ])
+    expect((await failureOf(args)).message).toBe("plantstore: '': no such file or directory");
+});
+
+test('a file where the folder of a witness should be', async () => {
+  const [key, state] = [join(directory, 'witness.pem'), join(directory, 'state')];
+  writeFileSync(state, '');
+  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const args = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0', '--key', key, '--state', state];
+  const { code, stdout, stderr } = await command(args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain(`plantstore: ${state} is a file, and not a folder\n`);
+});
+
 test('a scope that there is none of', async () => {
   const { stdout, stderr, code } = await command(['token', '--owner', 'alice', '--scope', 'plants:reed'], DATA);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
