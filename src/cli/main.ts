@@ -70,7 +70,7 @@ function helpOf(names: readonly string[]): void {
   let found: Command | undefined = program;
   for (const name of names) found = found?.commands.find((command) => command.name() === name);
   if (found === undefined) program.error(`error: unknown command '${names.join(' ')}'`);
-  else found.outputHelp();
+  else found.help();
 }
 
 /** What is wrong, in words: of a file, its name comes first. */
