@@ -58,21 +58,6 @@ Examples:
   $ plantstore audit export > log.ndjson`,
   );
 
-// Commander's own reads one name, so that `help audit export` would be the help of `audit`.
-program
-  .helpCommand(false)
-  .command('help')
-  .description('display help for command')
-  .argument('[command...]')
-  .action((names: readonly string[]) => helpOf(names));
-
-function helpOf(names: readonly string[]): void {
-  let found: Command | undefined = program;
-  for (const name of names) found = found?.commands.find((command) => command.name() === name);
-  if (found === undefined) program.error(`error: unknown command '${names.join(' ')}'`);
-  else found.help();
-}
-
 /** What is wrong, in words: of a file, its name comes first. */
 function wordsOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

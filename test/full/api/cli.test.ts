@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { noteKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
-import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
 import { plantstore, run } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -72,15 +71,9 @@ describe('how to use it', () => {
     if (command !== 'audit') expect(stdout).toMatch(/Examples?:\n {2}\$ .*plantstore /);
   });
 
-  test.each(['', 'serve', 'audit', 'audit export'])('plantstore help %s', async (name) => {
-    const names = name.split(' ').filter(Boolean);
-    expect(await command(['help', ...names])).toEqual(await command([...names, '--help']));
-  });
-
   test.each([
     [[]],
     [['nonsense']],
-    [['help', 'nonsense']],
     [['serve', '--port', '80']],
     [['token']],
     [['token', '--owner', 'alice', '--ttl', '0']],
