@@ -324,6 +324,28 @@ test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   session.destroy();
 });
 
+test('a call whose deadline passes gets its status, in the middle of a stream too', async () => {
+  const reflection = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  await using app = await GrpcApp.start({
+    listPlants: () => new Promise(ignored),
+    async *streamPlants(_request: never, { signal }: StreamingCall) {
+      yield create(StreamPlantsResponseSchema, { nextCursor: '1234' });
+      await once(signal, 'abort');
+    },
+  });
+  const session = rawSession(app.address);
+  const limit = { 'grpc-timeout': '50m' };
+  expect(await rawCall(session, { ...CALL, ...limit }, frame(Buffer.alloc(0)))).toEqual({ http: 200, status: 4 });
+  expect(await rawCall(session, { ...STREAM, ...limit }, frame(Buffer.alloc(0)))).toEqual({ http: 200, status: 4 });
+  // More requests may come.
+  const asking = rawStream(session, { ':path': reflection, ...limit });
+  asking.resume().write(frame(Buffer.from([0x3a, 0])));
+  await once(asking, 'response');
+  expect(await once(asking, 'trailers')).toMatchObject([{ 'grpc-status': '4' }, {}, {}]);
+  if (!asking.closed) await once(asking, 'close');
+  session.destroy();
+});
+
 test('a time limit that no timer holds is none, and makes no line on stderr', async () => {
   const warned: Error[] = [];
   const note = (warning: Error) => warned.push(warning);

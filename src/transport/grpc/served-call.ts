@@ -20,6 +20,7 @@ import { RequestPermit } from '../admission/request-permit.ts';
 import { readMessage } from '../call-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
 import { type GrpcConnections, INTERNAL, type Refusal, UNCOMPRESSED } from './connections.ts';
+import { isIncomplete } from './streams.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -241,8 +242,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     clearTimeout(this.#timer);
     this.#permit.end();
     this.#report();
-    // The library has ended it, and would wait for the rest of an incomplete request.
-    if (this.#code === undefined) endStream(this.#next);
+    // The library has ended it, and would wait for the rest of the request. The status is on its way first.
+    if (this.#code === undefined && isIncomplete(streamOf(this.#next))) setImmediate(endStream, this.#next);
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.#code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();

@@ -111,7 +111,7 @@ export class OpenStreams {
 }
 
 /** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
-const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
+export const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
   state !== undefined && state !== constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
 
 /** When a call began: the turn of the event loop, and whether others of that turn had been reset by then. */
