@@ -14,6 +14,8 @@ export interface Call {
   replayed?: boolean;
   /** Gives the permit back, once: the response has no end, and another bound counts it. Undefined: no permit. */
   beginStream?(): void;
+  /** Sends the headers before the first message of a stream, which may come late: the client knows it is accepted. */
+  sendHeaders?(): void;
   /** A method tells how many bytes of its response it has in memory, beside those that are being sent. */
   holds?(bytes: number): void;
 }

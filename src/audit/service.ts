@@ -90,7 +90,7 @@ export function implementAudit(options: AuditOptions) {
   }
 
   return {
-    readEvents: (request, call) => stream(call, (signal) => readEvents(log, store, request, signal)),
+    readEvents: (request, call) => stream(call, (signal) => readEvents(log, store, request, signal, call)),
 
     async getHead(_request, call) {
       admit(call);
@@ -206,10 +206,12 @@ export async function* readEvents(
   store: Store,
   request: ReadEventsRequest,
   signal: AbortSignal,
+  call: Pick<Call, 'sendHeaders'> = {},
 ): AsyncGenerator<ReadEventsResponse> {
   const { plantId: id, follow, start } = request;
   const owner = ownerOf(request.owner);
   const read = log.read(await startOf(log, store, request), { follow, signal });
+  if (follow) call.sendHeaders?.();
   const all = start.case === 'fromTime' ? since(millisecondsOf('from_time', start.value), read) : read;
   for await (const { events, position } of selectedEvents(store, { owner, id }, all)) {
     const parts = partsOf(events);

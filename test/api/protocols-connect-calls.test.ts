@@ -65,6 +65,21 @@ describe('errors of the inside say nothing, but for an id under which the log ha
   });
 });
 
+test('a stream that fails before its first message, and after its headers, says why in its end', async () => {
+  await using app = await HttpApp.connect({
+    // biome-ignore lint/correctness/useYield: it fails first.
+    async *streamPlants(_request: never, call: StreamingCall) {
+      call.sendHeaders!();
+      throw new PlantStoreError('STORE_UNAVAILABLE', 'gone', { retryAfter: 1 });
+    },
+  });
+  const headers = { 'content-type': 'application/connect+json' };
+  const reply = await client(app.url)('POST', STREAM, { headers, body: ENVELOPE });
+  expect(reply.headers).toMatchObject({ 'content-type': 'application/connect+json', 'x-accel-buffering': 'no' });
+  expect(reply.text).toContain('"code":"unavailable"');
+  expect(reply.text).toContain('"reason":"STORE_UNAVAILABLE"');
+});
+
 describe('a time limit that passes ends the call', () => {
   const limit = { 'connect-timeout-ms': '500' };
 

@@ -122,6 +122,20 @@ test('a stream that fails in the middle says so after what it had', async () => 
   expect(messages).toBe(1);
 });
 
+test('a stream that fails before its first message, and after its headers, has its status in trailers', async () => {
+  await using app = await GrpcApp.start({
+    // biome-ignore lint/correctness/useYield: it fails first.
+    async *streamPlants(_request: never, call: StreamingCall) {
+      call.sendHeaders!();
+      throw new PlantStoreError('STORE_UNAVAILABLE', 'gone', { retryAfter: 1 });
+    },
+  });
+  const stream: ClientReadableStream<unknown> = grpcClient(app.address).streamPlants!({});
+  const error = await endOf(stream);
+  expect(error).toMatchObject({ code: status.UNAVAILABLE, details: 'gone' });
+  expect(anyUnpack(richStatus(error!).details[0]!, DETAILS)).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+});
+
 describe('draining', () => {
   test('lets calls end, and takes no new ones', async () => {
     const begun = Promise.withResolvers<void>();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
+import { type CallOptions, createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService, type WatchPlantsResponse } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
@@ -231,6 +231,24 @@ describe.each(TRANSPORTS)('WatchPlants over $name', ({ open }) => {
     await expect(negative.catch((thrown) => Promise.reject(callErrorOf(thrown)))).rejects.toMatchObject({ code: 3 });
     abort.abort();
   });
+});
+
+test.each(TRANSPORTS)('a stream over $name that has nothing to tell yet begins at once', async ({ open }) => {
+  const alice = await newOwner();
+  const auditor = { authorization: `Bearer ${await service.token('auditor', 'plants:audit')}` };
+  const head = { case: 'afterPosition', value: BigInt(await alice.add(1, 'one')) } as const;
+  const abort = new AbortController();
+  const signal = AbortSignal.any([abort.signal, AbortSignal.timeout(3_000)]);
+  const begun = (begin: (options: CallOptions) => AsyncIterable<unknown>, headers: Record<string, string>) =>
+    new Promise<Headers>((resolve, reject) => {
+      const stream = begin({ headers, signal, onHeader: resolve });
+      stream[Symbol.asyncIterator]().next().catch(reject);
+    });
+  const plants = createClient(PlantStoreService, open(service));
+  await begun((options) => plants.watchPlants({ afterPosition: head.value }, options), alice.headers);
+  const audit = createClient(AuditService, open(service));
+  await begun((options) => audit.readEvents({ start: head, follow: true }, options), auditor);
+  abort.abort();
 });
 
 test('a stopping instance ends every stream at once, over gRPC and Connect as UNAVAILABLE', async () => {

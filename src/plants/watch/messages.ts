@@ -39,6 +39,7 @@ export async function* watchPlants(
   });
   try {
     const beginning = await watch.begin(afterPosition === undefined ? undefined : Number(afterPosition));
+    call.sendHeaders?.();
     for await (const steps of beginning) for (const step of steps) yield messageOf(step);
     while (!signal.aborted) {
       news = Promise.withResolvers();

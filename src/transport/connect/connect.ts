@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import {
@@ -30,6 +30,13 @@ const identified = promisify(identify);
 const bodyRead = promisify(readBody);
 const permitted = promisify(takePermit);
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The reply to a call of Connect or gRPC-Web whose answer is a stream. Null for other requests. */
+    streamReply: FastifyReply | null;
+  }
+}
+
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
 
 interface ConnectOptions {
@@ -49,6 +56,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
   const stop = new AbortController();
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
+    scope.decorateRequest('streamReply', null);
     scope.addHook('onRoute', (route) => {
       route.config = { ...route.config, rpc: true };
     });
@@ -57,6 +65,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       checkRequest(handler, request, reply);
       if (handler.method.methodKind === 'unary') return;
       reply.headers(UNBUFFERED);
+      request.streamReply = reply;
       followWrites(reply.raw, connectionOf(request.raw.socket));
     });
     scope.addHook('preHandler', async (request, reply) => {
@@ -110,18 +119,29 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
   ) as ServiceImpl<DescService>;
 
 function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
-  const { principal, headers, raw } = values.get(requestKey)!;
+  const { principal, headers, raw, streamReply } = values.get(requestKey)!;
   const connection = connectionOf(raw.socket);
   return {
     principal: principal!,
     idempotencyKey: headers['idempotency-key'],
     signal,
     beginStream: () => connection.beginStream(),
+    sendHeaders: () => sendHeaders(streamReply!, responseHeader),
     holds: (bytes) => connection.holds(bytes),
     set replayed(isReplayed: boolean) {
       if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
     },
   };
+}
+
+/** Sends the headers of a stream. The plugin would only at the first message, and then does so in vain. */
+function sendHeaders(reply: FastifyReply, headers: Headers): void {
+  const { raw } = reply;
+  if (raw.headersSent) return;
+  const all = { ...reply.getHeaders(), ...Object.fromEntries(headers) };
+  raw.writeHead(200, all as OutgoingHttpHeaders).flushHeaders();
+  raw.setHeader = () => raw;
+  raw.writeHead = () => raw;
 }
 
 /** Authenticates a caller before its message is read. */

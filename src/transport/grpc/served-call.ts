@@ -214,8 +214,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#awaitReader();
     // Messages of gRPC's own services are encoded later, so they are not counted.
     this.#bytes += message.byteLength ?? 0;
-    // Of no effect after the first message.
-    this.#next.sendMetadata(UNCOMPRESSED);
+    this.sendHeaders();
     if (this.#streams) this.#sent = sent;
     this.#next.sendMessage(message, this.#streams ? () => this.#taken(sent) : sent);
   }
@@ -257,6 +256,11 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Its answer lasts and is counted elsewhere. Gives the permit back. */
   beginStream(): void {
     this.#permit.release();
+  }
+
+  /** Of no effect once they are sent. */
+  sendHeaders(): void {
+    if (!this.isOver) this.#next.sendMetadata(UNCOMPRESSED);
   }
 
   holds(bytes: number): void {
