@@ -1,3 +1,4 @@
+import { Code, ConnectError } from '@connectrpc/connect';
 import { signal } from '@preact/signals';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import type { Liveness, Stream } from '../live.ts';
@@ -28,6 +29,8 @@ export class LogView implements Stream {
   readonly waiting = signal(0);
   /** Positions that are being searched for older events; undefined: none. */
   readonly searching = signal<bigint | undefined>(undefined);
+  /** Increases when what was read before may be wrong: an owner was erased, or the log is another one. */
+  forgotten = 0;
   readonly #filter: LogFilter;
   #abort = AbortSignal.abort();
   /** What is shown, oldest first. */
@@ -67,10 +70,37 @@ export class LogView implements Stream {
     if (!isHeld) this.#letIn();
   }
 
-  readonly run = (isLive: () => void, signal: AbortSignal): Promise<void> => {
+  readonly run = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
     this.#abort = signal;
-    return this.#follow(isLive);
+    try {
+      if (!(await this.#isStillSo())) this.#forget(undefined);
+      await this.#follow(isLive);
+    } catch (error) {
+      // The owner of the filter was erased, or the log is shorter than it was.
+      const { code } = ConnectError.from(error);
+      if (code === Code.FailedPrecondition || code === Code.InvalidArgument) this.#forget(undefined);
+      throw error;
+    }
   };
+
+  /** Whether the log still has the newest shown event, with or without its content as before. */
+  async #isStillSo(): Promise<boolean> {
+    const last = this.#rows.at(-1);
+    if (last === undefined) return true;
+    const { position, eventId } = last.event!;
+    const [found] = await readStretch(position - 1n, position, {}, this.#abort);
+    return found?.event?.eventId === eventId && found.erasedBy === last.erasedBy;
+  }
+
+  /** Shows nothing any more, and reads anew: from this position backwards, or else from the end of the log. */
+  #forget(to: bigint | undefined): void {
+    this.#known = to === undefined ? undefined : { after: to, to };
+    this.#rows = [];
+    this.#fresh = [];
+    this.waiting.value = 0;
+    this.forgotten++;
+    this.version.value++;
+  }
 
   /** Reads older events, enough to fill a page. Does nothing while it is already reading. */
   async more(): Promise<void> {
@@ -84,7 +114,8 @@ export class LogView implements Stream {
         if (stretch < LONGEST_STRETCH) stretch *= 2n;
         this.searching.value = to;
         const older = (await readStretch(after, to, this.#filter, this.#abort)).filter(this.#fits);
-        // New events have pushed older rows out meanwhile.
+        if (this.#known === undefined) return;
+        // New events have pushed older rows out meanwhile, or all was forgotten.
         if (this.#known.after !== to) continue;
         this.#rows = [...older, ...this.#rows];
         this.#known = { ...this.#known, after };
@@ -107,9 +138,10 @@ export class LogView implements Stream {
     }
     for await (const { records, position } of followFrom(this.#known!.to, this.#filter, this.#abort)) {
       this.#known = { ...this.#known!, to: position };
-      this.#fresh.push(...records.filter(this.#fits));
-      if (!this.#isHeld) this.#letIn();
-      else if (this.#fresh.length !== this.waiting.peek()) this.waiting.value = this.#fresh.length;
+      if (records.some(({ event }) => event!.type === 'OwnerErased')) {
+        this.#forget(position);
+        await this.more();
+      } else this.#take(records.filter(this.#fits));
       isLive();
     }
   }
@@ -124,6 +156,12 @@ export class LogView implements Stream {
     this.#known = { after: to, to };
   }
 
+  #take(records: Record[]): void {
+    this.#fresh = [...this.#fresh, ...records].slice(-KEPT);
+    if (this.#isHeld) this.waiting.value += records.length;
+    else this.#letIn();
+  }
+
   #letIn(): void {
     this.waiting.value = 0;
     if (this.#fresh.length === 0) return;
@@ -131,7 +169,7 @@ export class LogView implements Stream {
     this.#fresh = [];
     // Dropped rows can be read again.
     this.#rows = rows.slice(-KEPT);
-    if (rows.length > KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
+    if (rows.length >= KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
     this.version.value++;
   }
 }

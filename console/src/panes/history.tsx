@@ -20,6 +20,7 @@ export function HistoryPane() {
   const plant = query.get('plant') ?? '';
   const [typed, setTyped] = useState({ owner: owner || ownOwner.value, plant });
   const [problem, setProblem] = useState('');
+  const [asked, setAsked] = useState(0);
   useEffect(() => {
     setProblem('');
     if (plant !== '') setTyped({ owner, plant });
@@ -29,6 +30,7 @@ export function HistoryPane() {
     else if (typed.owner === '') setProblem('Enter the owner: each owner has separate ids.');
     else {
       setProblem('');
+      setAsked(asked + 1);
       location.hash = linkTo('history', { owner: typed.owner, plant: typed.plant.trim() });
     }
   };
@@ -52,7 +54,7 @@ export function HistoryPane() {
       </p>
       {problem === '' &&
         (owner !== '' && idOf(plant) !== undefined ? (
-          <Story key={`${owner}\n${plant}`} owner={owner} plantId={idOf(plant)!} />
+          <Story key={`${owner}\n${plant}\n${asked}`} owner={owner} plantId={idOf(plant)!} />
         ) : (
           <Notice title="Which plant?">
             <p>

@@ -133,7 +133,12 @@ export function LogPane() {
           )}
         </div>
         {chosen !== '' && (
-          <Chosen position={chosen} back={linkTo('log', texts)} loaded={view.find(positionOf(chosen) ?? 0n)} />
+          <Chosen
+            position={chosen}
+            back={linkTo('log', texts)}
+            loaded={view.find(positionOf(chosen) ?? 0n)}
+            forgotten={view.forgotten}
+          />
         )}
       </div>
     </div>

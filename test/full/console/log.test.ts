@@ -1,6 +1,9 @@
+import { createClient } from '@connectrpc/connect';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { PlantStore } from '../../../client/index.ts';
+import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
+import { TRANSPORTS } from '../../support/protocols.ts';
 import { CHROMIUM, openConsole, type PageOptions } from './browser.ts';
 import { startScene } from './scene.ts';
 
@@ -198,5 +201,29 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     expect((await toNewest.boundingBox())!.y).toBeGreaterThanOrEqual(0);
     await toNewest.click();
     await page.getByText('Late').waitFor();
+  });
+
+  test('what an erasure removed leaves the pages that show it, and History reads again when it is told to', async () => {
+    const { service } = scene;
+    const carol = new PlantStore({ url: service.url, token: await service.token('carol') });
+    const { position } = await carol.add({ id: 5, name: 'Secret fern' });
+    // So that an event that is opened from a link is not among those that were loaded.
+    for (let id = 10_000; id < 10_250; id++) await alice.add({ id, name: 'Reed' });
+    await carol.add({ id: 6, name: 'Secret moss' });
+    await using log = await open('#/log');
+    await using ofCarol = await open('#/log?owner=carol');
+    await using event = await open(`#/log?event=${position}`);
+    await using history = await open('#/history?owner=carol&plant=5');
+    const pages = [log, ofCarol, event, history].map(({ page }) => page);
+    for (const page of pages) await page.getByText('Secret').first().waitFor();
+
+    const options = { headers: { authorization: `Bearer ${await service.token('operator', 'plants:erase')}` } };
+    const erasure = createClient(ErasureService, TRANSPORTS[0]!.open(service));
+    for await (const _ of erasure.eraseOwner({ owner: 'carol' }, options));
+    await history.page.getByRole('button', { name: 'Show' }).click();
+    await log.page.locator('td.OwnerErased').waitFor();
+    for (const page of pages) await expect.poll(() => page.getByText('Secret').count()).toBe(0);
+    await event.page.getByText('erased the content of this event.').waitFor();
+    await history.page.getByText('carol never had a plant with the id 5.').waitFor();
   });
 });

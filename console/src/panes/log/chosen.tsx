@@ -10,12 +10,14 @@ interface ChosenProps {
   readonly position: string;
   readonly back: string;
   readonly loaded: Record | undefined;
+  /** When it changes, the event is read again. */
+  readonly forgotten: number;
 }
 
 /** The selected event: the one that is loaded, or else read from the log. */
-export function Chosen({ position, back, loaded }: ChosenProps) {
+export function Chosen({ position, back, loaded, forgotten }: ChosenProps) {
   const number = positionOf(position);
-  const { value, problem, isLoading } = useRead(`${position} ${loaded === undefined}`, async (signal) =>
+  const { value, problem, isLoading } = useRead(`${position} ${loaded === undefined} ${forgotten}`, async (signal) =>
     number === undefined || loaded !== undefined ? undefined : readEvent(number, signal),
   );
   useEffect(() => {
