@@ -17,7 +17,7 @@ export function App() {
     // After navigation by keyboard, the focus moves into the new pane.
     if (isFirst.current) isFirst.current = false;
     else heading.current?.focus();
-  }, [pane]);
+  }, [pane, session.value]);
   const isOpen = pane.scope === undefined || missing(pane.scope) === undefined;
   return (
     <>
@@ -93,7 +93,7 @@ export function App() {
         {settings.value === undefined ? (
           <p class="loading">Loading…</p>
         ) : isOpen ? (
-          <pane.view key={pane.title} />
+          <pane.view key={`${pane.title} ${owner.value}`} />
         ) : (
           <Needs scope={pane.scope!} />
         )}

@@ -37,7 +37,7 @@ export function PlantsPane() {
 
   const drop = (plant: Plant): void => {
     // The row disappears, and the focus in it.
-    if (current !== undefined) list.current?.focus({ preventScroll: true });
+    list.current?.focus({ preventScroll: true });
     void remove(plant);
   };
 
@@ -51,7 +51,13 @@ export function PlantsPane() {
         <PlantCells plant={plant} />
         <td class="act">
           {mayWrite && (
-            <button type="button" class="quiet" aria-label={`Delete ${nameOf(plant)}`} onClick={() => drop(plant)}>
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Delete ${nameOf(plant)}`}
+              disabled={current === undefined}
+              onClick={() => drop(plant)}
+            >
               Delete
             </button>
           )}
@@ -76,6 +82,7 @@ export function PlantsPane() {
           <button
             type="button"
             class="quiet"
+            disabled={current === undefined}
             onClick={() => void add({ id: String(deleted.id), ...draftTexts(deleted) })}
           >
             Add again

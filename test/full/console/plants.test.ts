@@ -68,6 +68,22 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await other.page.getByText('holds no whole token').waitFor();
   });
 
+  test('who signs in after another sees neither what the other one did nor what they typed', async () => {
+    await using opened = await open('first');
+    const { page, client } = opened;
+    await client.add({ id: 1, name: 'Fern' });
+    await page.getByRole('button', { name: 'Delete “Fern” (1)' }).click();
+    await page.getByRole('button', { name: 'Add again' }).waitFor();
+    await page.getByLabel('Name').fill('Private draft');
+    await page.evaluate(`location.hash = '#token=${await scene.service.token('second', BOTH)}'`);
+    await page.getByRole('button', { name: 'Sign in as second' }).click();
+    await page.locator('.who-name').filter({ hasText: 'second' }).waitFor();
+    await page.getByText('No plants yet.').waitFor();
+    expect(await page.getByText('Fern').count()).toBe(0);
+    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+  });
+
   test('one adds, sees what the service says of mistakes, deletes, and adds again, by keyboard alone', async () => {
     await using opened = await open('gardener');
     const { page } = opened;
@@ -155,6 +171,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await page.getByRole('alert').filter({ hasText: 'Your token has expired.' }).waitFor();
     expect(await page.getByText('The service').count()).toBe(0);
     expect(await rowOf(page, 'Early fern').count()).toBe(1);
+    expect(await page.getByRole('button', { name: 'Delete “Early fern” (1)' }).isDisabled()).toBe(true);
     await page.getByLabel('Token').fill(await scene.service.token('late', BOTH));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Your token has expired.').waitFor({ state: 'detached' });
