@@ -264,6 +264,9 @@ test('a call whose caller leaves while it waits for a permit waits no more', asy
 test.each<[string, http2.OutgoingHttpHeaders, object, string]>([
   ['of a method that nobody serves', { ':path': '/none.Service/None' }, { 'grpc-status': '12' }, 'UNIMPLEMENTED'],
   ['of another content type', { 'content-type': 'application/json' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
+  ['of gRPC-Web', { 'content-type': 'application/grpc-web+proto' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
+  ['of gRPC in JSON', { 'content-type': 'application/grpc+json' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
+  ['by another method', { ':method': 'PUT' }, { ':status': 405 }, 'UNIMPLEMENTED'],
   ['without a content type', { 'content-type': undefined }, { ':status': 415 }, 'INVALID_ARGUMENT'],
   ['with a time limit that is none', { 'grpc-timeout': 'x' }, { 'grpc-status': '3' }, 'INVALID_ARGUMENT'],
 ])(
@@ -294,6 +297,16 @@ test.each<[string, http2.OutgoingHttpHeaders, object, string]>([
     session.destroy();
     await app[Symbol.asyncDispose]();
     expect(ended.map((call) => call.status)).toEqual(['OK', status, 'OK']);
+  },
+);
+
+test.each(['application/grpc+proto', 'application/grpc; charset=utf-8', 'application/grpc+proto;x=1'])(
+  'a call of the content type %s is served',
+  async (type) => {
+    await using app = await GrpcApp.start({ listPlants: async () => page });
+    const session = rawSession(app.address);
+    expect(await rawCall(session, { 'content-type': type }, frame(Buffer.alloc(0)))).toEqual({ http: 200, status: 0 });
+    session.destroy();
   },
 );
 

@@ -140,7 +140,8 @@ export class GrpcConnections {
   }
 
   #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
-    if (headers['content-type']?.startsWith(GRPC) !== true) return NO_GRPC;
+    if (!PROTOBUF.test(headers['content-type'] ?? '')) return NO_GRPC;
+    if (headers[':method'] !== 'POST') return NO_POST;
     const path = headers[':path'] ?? '';
     if (!this.#methods.has(path))
       return {
@@ -178,14 +179,21 @@ export interface Refusal {
   readonly http?: number;
 }
 
-/** What the content type of a call begins with. */
 const GRPC = 'application/grpc';
+/** The content types of calls. The library would take all that begin with the first one. */
+const PROTOBUF = /^application\/grpc(\+proto)? *(;|$)/;
 /** gRPC over HTTP/2 answers so. No client of gRPC reads it. */
 const NO_GRPC: Refusal = {
   code: Status.INVALID_ARGUMENT,
-  details: `the content type must begin with ${GRPC}`,
+  details: `the content type must be ${GRPC} or ${GRPC}+proto`,
   isUnmatched: true,
   http: constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE,
+};
+const NO_POST: Refusal = {
+  code: Status.UNIMPLEMENTED,
+  details: 'use POST',
+  isUnmatched: true,
+  http: constants.HTTP_STATUS_METHOD_NOT_ALLOWED,
 };
 const NO_LIMIT: Refusal = {
   code: Status.INVALID_ARGUMENT,
