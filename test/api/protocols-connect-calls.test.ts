@@ -105,6 +105,17 @@ describe('a time limit that passes ends the call', () => {
   });
 });
 
+test.each([
+  ['Connect', { 'content-type': 'application/connect+json', 'connect-timeout-ms': '0' }, ENVELOPE, 'deadline_exceeded'],
+  ['gRPC-Web', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': '0S' }, Buffer.alloc(5), 'status: 4'],
+])('a call over %s without any time is not served, as over gRPC', async (_, headers, body, end) => {
+  const streamPlants = vi.fn(forEver);
+  await using app = await HttpApp.connect({ streamPlants });
+  const { text } = await client(app.url)('POST', STREAM, { headers, body });
+  expect(text).toContain(end);
+  expect(streamPlants).not.toHaveBeenCalled();
+});
+
 test('a stream that its client does not read gives its permit back soon after its time limit', async () => {
   await using app = await HttpApp.connect({
     async *streamPlants() {

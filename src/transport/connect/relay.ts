@@ -20,6 +20,7 @@ export const relay =
     const call = requestOf(contextValues);
     call.rpcCode = 0;
     try {
+      signal.throwIfAborted();
       const response = await next(request);
       return response.stream ? { ...response, message: messages(response.message, signal, call) } : response;
     } catch (thrown) {
