@@ -177,6 +177,15 @@ test.each([
   expect(decodeURIComponent(text)).not.toContain('compression');
 });
 
+test.each([
+  ['application/connect+json', STREAM, /"code":"unimplemented","message":"send messages without compression"/],
+  ['application/connect+proto', STREAM, /"code":"unimplemented","message":"send messages without compression"/],
+  ['application/grpc-web+proto', LIST, /grpc-message: send%20messages%20without%20compression\r\ngrpc-status: 12\r/],
+])('so is one whose flags alone say that it is compressed: %s', async (type, path, answer) => {
+  const { text } = await send('POST', path, { headers: { 'content-type': type }, body: '\x01\0\0\0\x02{}' });
+  expect(text).toMatch(answer);
+});
+
 // What is no JSON, test/api/rest-edges.test.ts sends over Connect too.
 test.each([
   ['empty', 'json', ''],

@@ -1,14 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
-import {
-  Code,
-  ConnectError,
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-  type ServiceImpl,
-} from '@connectrpc/connect';
+import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -20,7 +13,7 @@ import { type Authenticate, identify, takePermit } from '../http/authentication.
 import { readBody } from '../http/body.ts';
 import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';
-import { messageBytes } from './message-bytes.ts';
+import { compressed, messageBytes } from './message-bytes.ts';
 import { connectErrorOf, relay } from './relay.ts';
 
 /** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
@@ -178,7 +171,7 @@ async function* wholeBody(
   message: DescMessage,
 ): AsyncGenerator<Uint8Array> {
   try {
-    if (isCoded) throw new ConnectError('send messages without compression', Code.Unimplemented);
+    if (isCoded) throw compressed();
     const body = await bodyRead(request.raw, announced);
     await permitted(request, reply);
     yield messageBytes(body!, request.headers['content-type']!, message);

@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, fromJson, ScalarType } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { NOT_WELL_FORMED } from '../../domain/validation.ts';
@@ -8,11 +9,19 @@ import { malformedBody, readJsonBody } from '../http/body.ts';
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
 const ENVELOPE = 5;
 
+/** The flags of a message that is compressed. */
+const COMPRESSED = 1;
+
+/** The refusal of a compressed message. */
+export const compressed = () => new ConnectError('send messages without compression', Code.Unimplemented);
+
 /** The message of a call, for Connect to decode. Integers are exact. Throws MALFORMED_REQUEST or INVALID_FIELD. */
 export function messageBytes(body: Buffer, contentType: string, message: DescMessage): Uint8Array {
   const type = contentType.toLowerCase();
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
+  // Connect would say that the fault is its own.
+  if (body[0] === COMPRESSED) throw compressed();
   if (!isOneEnvelope(body)) return body;
   const bytes = body.subarray(ENVELOPE);
   if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
