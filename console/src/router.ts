@@ -18,15 +18,22 @@ export function linkTo(pane: string, values: Readonly<Record<string, string | un
   return text === '' ? `#/${pane}` : `#/${pane}?${text}`;
 }
 
+/** Milliseconds after the last change before the address has it: browsers bound how often it may change. */
+const PAUSE = 200;
+let due: ReturnType<typeof setTimeout> | undefined;
+
 /** Goes there without a step in the history, for text that changes while the user types. */
 export function replaceRoute(pane: string, values: Readonly<Record<string, string | undefined>>): void {
-  history.replaceState(null, '', linkTo(pane, values));
-  route.value = parse(location.hash);
+  const link = linkTo(pane, values);
+  route.value = parse(link);
+  clearTimeout(due);
+  due = setTimeout(() => history.replaceState(null, '', link), PAUSE);
 }
 
 /** Follows the address bar from now on. */
 export function startRouter(): void {
   addEventListener('hashchange', () => {
+    clearTimeout(due);
     takeTokenFromAddress();
     route.value = parse(location.hash);
   });

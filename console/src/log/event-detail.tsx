@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'preact/hooks';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { toHex } from '../../../src/tlog/bytes.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
@@ -16,15 +15,8 @@ const TILE = BigInt(TILE_WIDTH);
 export function EventDetail({ record }: { readonly record: Record }) {
   const event = record.event!;
   const subject = subjectOf(record.content);
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    heading.current?.focus({ preventScroll: true });
-  }, [event]);
   return (
     <>
-      <h2 ref={heading} tabIndex={-1}>
-        Event {String(event.position)}
-      </h2>
       <p class="sentence">{sentenceOf(record)}</p>
       <p class="links">
         <a href={linkTo('proof', { position: String(event.position) })}>Verify</a>

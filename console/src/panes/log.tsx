@@ -5,6 +5,7 @@ import { subjectOf } from '../log/words.ts';
 import { counted, positionOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { zoneAt } from '../times.ts';
+import { isolated } from '../ui/isolated.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { loading, Notice } from '../ui/notice.tsx';
 import { isScrolledAway } from '../ui/page.ts';
@@ -48,6 +49,10 @@ export function LogPane() {
   const news = waiting === 0 ? '' : counted(waiting, 'new event');
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
+  // The last try failed, or older events are out of sight.
+  const canLoad = !view.isWhole && liveness.state === 'live' && searching === undefined;
+  const more = (): void => void view.more().catch(() => {});
+
   const row = (index: number, attributes: RowAttributes) => {
     const { event, content } = shown.at(index);
     const position = String(event!.position);
@@ -65,11 +70,11 @@ export function LogPane() {
           </a>
         </td>
         <td class={`type ${event!.type}`}>{event!.type}</td>
-        <td class="owner">{subject?.owner ?? <span class="none">{content ? '' : 'erased'}</span>}</td>
+        <td class="owner">{subject ? isolated(subject.owner) : <span class="none">{content ? '' : 'erased'}</span>}</td>
         <td class="plant">
           {subject !== undefined && (
             <>
-              <span class="code">{String(subject.id)}</span> {subject.name}
+              <span class="code">{String(subject.id)}</span> {subject.name && isolated(subject.name)}
             </>
           )}
         </td>
@@ -108,15 +113,7 @@ export function LogPane() {
       <div class="split">
         <div class={`list${shown === view ? '' : ' stale'}`}>
           {liveness.state === 'failed' && <Notice title="The log cannot be read." problem={liveness.message ?? ''} />}
-          {shown.count > 0 && (
-            <Rows
-              label="Events"
-              count={shown.count}
-              columns={COLUMNS}
-              row={row}
-              onEnd={() => void view.more().catch(() => {})}
-            />
-          )}
+          {shown.count > 0 && <Rows label="Events" count={shown.count} columns={COLUMNS} row={row} onEnd={more} />}
           {view.count === 0 && view.isWhole && (
             <Notice title={isFiltered ? 'No event matches these filters.' : 'The log is empty.'}>
               {!isFiltered && (
@@ -126,10 +123,15 @@ export function LogPane() {
               )}
             </Notice>
           )}
-          {!view.isWhole && !['failed', 'stopped'].includes(liveness.state) && (
+          {!view.isWhole && !canLoad && !['failed', 'stopped'].includes(liveness.state) && (
             <p class="loading" role="status">
               {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : loading()}
             </p>
+          )}
+          {canLoad && (
+            <button type="button" onClick={more}>
+              Load older events
+            </button>
           )}
         </div>
         {chosen !== '' && (

@@ -22,7 +22,12 @@ if (CHROMIUM === undefined) {
 
 /** Starts the browser. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  chromium.launch({
+    executablePath: CHROMIUM!,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    // Users have this protection.
+    ignoreDefaultArgs: ['--disable-ipc-flooding-protection'],
+  });
 
 /**
  * A page of the console. When it is closed, it must have done nothing that it may not do: requests to other origins,

@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
 import { EventDetail } from '../../log/event-detail.tsx';
 import { readEvent } from '../../log/reader.ts';
@@ -25,13 +25,16 @@ export function Chosen({ position, back, loaded, forgotten }: ChosenProps) {
       if (key === 'Escape') location.hash = back;
     };
     addEventListener('keydown', close);
-    return () => {
-      removeEventListener('keydown', close);
+    return () => removeEventListener('keydown', close);
+  }, [back]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    heading.current?.focus();
+    return () =>
       document
         .querySelector<HTMLElement>(`a[aria-label="Event ${CSS.escape(position)}"]`)
         ?.focus({ preventScroll: true });
-    };
-  }, [back, position]);
+  }, [position]);
   const record = loaded ?? (isLoading ? undefined : value);
   const missing =
     number === undefined ? 'A position is a whole number, 1 or more.' : 'The log does not reach this position yet.';
@@ -41,6 +44,9 @@ export function Chosen({ position, back, loaded, forgotten }: ChosenProps) {
       <a class="close" href={back}>
         Close
       </a>
+      <h2 ref={heading} tabIndex={-1}>
+        Event {position}
+      </h2>
       {record !== undefined && <EventDetail record={record} />}
       {said !== '' && <Notice title={said} problem="" />}
     </aside>

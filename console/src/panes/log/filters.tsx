@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogFilter } from '../../log/log-view.ts';
-import { idOf } from '../../numbers.ts';
+import { AN_ID, idOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { fieldOfTime, timeOfField, zoneAt } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
@@ -46,7 +46,7 @@ export function Filters({ texts }: { readonly texts: Texts }) {
         onInput={(plant) => change({ plant })}
         inputMode="numeric"
         isCode
-        hint={isNoId ? 'an id is a whole number' : undefined}
+        hint={isNoId ? `an id is ${AN_ID}` : undefined}
       />
       <div class="field">
         <label for="log-type">Type</label>
