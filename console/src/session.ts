@@ -47,6 +47,7 @@ function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
     offered.value = undefined;
+    hadBadLink.value = false;
     token.value = text;
   });
 }

@@ -4,7 +4,7 @@ import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { owner as ownOwner } from '../access.ts';
 import { readHistory } from '../log/reader.ts';
 import { sentenceOf } from '../log/words.ts';
-import { counted, idOf } from '../numbers.ts';
+import { AN_ID, counted, idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { momentOf } from '../times.ts';
 import { Field, sends } from '../ui/field.tsx';
@@ -26,7 +26,7 @@ export function HistoryPane() {
     if (plant !== '') setTyped({ owner, plant });
   }, [owner, plant]);
   const show = (): void => {
-    if (idOf(typed.plant) === undefined) setProblem('The id of a plant is a whole number.');
+    if (idOf(typed.plant) === undefined) setProblem(`The id of a plant is ${AN_ID}.`);
     else if (typed.owner === '') setProblem('Enter the owner: each owner has separate ids.');
     else {
       setProblem('');

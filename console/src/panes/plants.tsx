@@ -41,6 +41,10 @@ export function PlantsPane() {
     void remove(plant);
   };
 
+  const addAgain = async (plant: Plant): Promise<void> => {
+    if (await add({ id: String(plant.id), ...draftTexts(plant) }, plant)) list.current?.focus({ preventScroll: true });
+  };
+
   const row = (index: number, attributes: RowAttributes) => {
     const plant = found?.[index] ?? plants.at(index);
     return (
@@ -79,12 +83,7 @@ export function PlantsPane() {
           <a href={linkTo('proof', { position: String(result.position) })}>Event {String(result.position)}</a>
         )}{' '}
         {deleted !== undefined && (
-          <button
-            type="button"
-            class="quiet"
-            disabled={current === undefined}
-            onClick={() => void add({ id: String(deleted.id), ...draftTexts(deleted) })}
-          >
+          <button type="button" class="quiet" disabled={current === undefined} onClick={() => void addAgain(deleted)}>
             Add again
           </button>
         )}
@@ -102,7 +101,7 @@ export function PlantsPane() {
           <p>Add the first one above. Plants that other clients add appear here, too.</p>
         </Notice>
       )}
-      {count === 0 && found !== undefined && (
+      {count === 0 && found !== undefined && state !== 'loading' && (
         <Notice title={`No plant has “${wanted}” in its id, ${NAMED.join(' or ')}.`} />
       )}
       {count === 0 && state === 'loading' && <p class="loading">{loading()}</p>}

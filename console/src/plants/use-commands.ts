@@ -32,8 +32,8 @@ export function useCommands() {
   const [result, setResult] = useState<CommandResult>();
   /** The key of a draft that may have been added: the same draft is added once. */
   const unknown = useRef<{ readonly draft: string; readonly idempotencyKey: string } | undefined>(undefined);
-  /** Resolves with whether the plant was added. */
-  const add = async (draft: Draft): Promise<boolean> => {
+  /** Resolves with whether the plant was added. If it was not, the plant that this would undo the deletion of stays. */
+  const add = async (draft: Draft, deleted?: Plant): Promise<boolean> => {
     const id = idOf(draft.id);
     const same = JSON.stringify(draft);
     try {
@@ -49,7 +49,8 @@ export function useCommands() {
       const isUnknown = error instanceof OutcomeUnknownError;
       if (isUnknown) unknown.current = { draft: same, idempotencyKey: error.idempotencyKey };
       const then = ' The plant may have been added. It is safe to press Add again: it is added once.';
-      setResult({ text: isUnknown ? messageOf(error.cause) + then : messageOf(error), isProblem: true });
+      const text = isUnknown ? messageOf(error.cause) + then : messageOf(error);
+      setResult({ text, isProblem: true, ...(deleted && { deleted }) });
       return false;
     }
   };

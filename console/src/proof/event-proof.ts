@@ -52,7 +52,7 @@ async function proveEntry(log: ProvenLog, position: number) {
   const { size } = log.checkpoint;
   const index = position - 1;
   if (!Number.isSafeInteger(position) || position < 1)
-    throw new NotVerified('A position is a whole number, 1 or more.');
+    throw new NotVerified(`A position is a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`);
   if (position > size)
     throw new NotVerified(
       `The checkpoint has ${counted(size, 'event')}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,

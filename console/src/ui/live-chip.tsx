@@ -20,8 +20,9 @@ export function LiveChip({ liveness: { state, message }, isPaused }: LiveChipPro
   const isEnded = state === 'loading' && usable.value === undefined;
   const shown = isEnded ? 'stopped' : isPaused === true && state === 'live' ? 'paused' : state;
   return (
-    <span class={`chip ${shown}`} role="status" title={message}>
+    <span class={`chip ${shown}`} role="status">
       {WORDS[shown]}
+      {message && `: ${message}`}
     </span>
   );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from '../api/trouble.ts';
+import { offline } from '../reach.ts';
 import { usable } from '../session.ts';
 
 /** What was read, or why it was not. */
@@ -31,11 +32,17 @@ export function useRead<Value>(key: string, read: (signal: AbortSignal) => Promi
       abort.abort();
     };
   }, [key, current, attempt]);
+  const retry = (): void => setAttempt(attempt + 1);
+  const { value: isAway } = offline;
+  useEffect(() => {
+    // The service is back.
+    if (!isAway && found && found.problem !== '') retry();
+  }, [isAway]);
   const isLoading = found?.key !== key;
   return {
     value: found?.value,
     problem: isLoading ? '' : found.problem,
     isLoading,
-    retry: () => setAttempt(attempt + 1),
+    retry,
   };
 }

@@ -67,6 +67,11 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
       await page.getByRole('heading', { name: pane, exact: true }).waitFor();
       expect(await page.locator('main').textContent()).not.toContain('Loading');
     }
+    const calls: string[] = [];
+    page.on('request', (request) => calls.push(request.url()));
+    await page.evaluate("location.hash = '#/proof?position=1'");
+    await page.getByText('The content of the event: that needs a token').waitFor();
+    expect(calls.filter((url) => url.endsWith('/ReadEvents'))).toEqual([]);
   });
 
   test('long texts stay in their rows, and on the page of a phone', async () => {

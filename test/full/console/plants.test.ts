@@ -66,6 +66,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     expect(await page.getByText('The link that you opened').count()).toBe(0);
     await using other = await openConsole(scene, { token: alice.slice(0, 20) });
     await other.page.getByText('holds no whole token').waitFor();
+    await other.page.getByLabel('Token').fill(alice);
+    await other.page.getByRole('button', { name: 'Sign in' }).click();
+    await other.page.getByRole('button', { name: 'Sign out' }).click();
+    await other.page.getByLabel('Token').waitFor();
+    expect(await other.page.getByText('holds no whole token').count()).toBe(0);
   });
 
   test('who signs in after another sees neither what the other one did nor what they typed', async () => {
@@ -194,13 +199,19 @@ describe.skipIf(CHROMIUM === undefined)('a service that dies or hangs under the 
       await using log = await openConsole({ service, browser }, { token, hash: '#/log' });
       await rowOf(plants.page, 'Fern').waitFor();
       await log.page.getByRole('link', { name: 'Event 1' }).waitFor();
+      await using history = await openConsole({ service, browser }, { token, hash: '#/history?owner=alice&plant=1' });
+      await history.page.getByText('alice added').waitFor();
       await service.kill();
       for (const { page } of [plants, log]) await page.getByText('The service cannot be reached.').first().waitFor();
       expect(await rowOf(plants.page, 'Fern').count()).toBe(1);
+      await history.page.getByRole('button', { name: 'Show' }).click();
+      await history.page.getByText('The history cannot be read.').waitFor();
+      await history.page.locator('.banners').getByText('The service cannot be reached.').waitFor();
       service = await startService(environment);
       await client.add({ id: 2, name: 'Moss' });
       await rowOf(plants.page, 'Moss').waitFor();
       await log.page.getByRole('link', { name: 'Event 2' }).waitFor();
+      await history.page.getByText('alice added').waitFor();
       // It hangs, and its connections stay open.
       process.kill(service.pid, 'SIGSTOP');
       try {

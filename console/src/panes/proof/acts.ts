@@ -13,6 +13,7 @@ import { type Findings, NotVerified, type Outcome, outcomeOf } from '../../proof
 import { parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
 import { httpSource } from '../../proof/source.ts';
 import { proveWholeLog } from '../../proof/whole-log.ts';
+import { usable } from '../../session.ts';
 import { momentOf } from '../../times.ts';
 
 /** Where the service has its log. */
@@ -108,8 +109,9 @@ async function handedOut(origin: string): Promise<TrustedKey> {
 /** The record at a position, as far as the token may see it. Says which scope is missing. */
 async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<Record | undefined> {
   try {
-    if (may('plants:audit')) return await auditedRecord(position, signal);
-    if (may('plants:read')) {
+    const isUsable = usable.peek() !== undefined;
+    if (isUsable && may('plants:audit')) return await auditedRecord(position, signal);
+    if (isUsable && may('plants:read')) {
       const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
       return parseRecord(parseReceipt(receipt).extra);
     }
