@@ -107,6 +107,27 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     expect(await page.getByText('Stopped').isVisible()).toBe(false);
   });
 
+  test('Plants says why it is interrupted, and an undo that failed can be tried again', async () => {
+    const token = await scene.service.token('undoer');
+    await new PlantStore({ url: scene.service.url, token }).add({ id: 1, name: 'Fern' });
+    await using opened = await openConsole(scene, { token });
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Delete “Fern” (1)' }).click();
+    const again = page.getByRole('button', { name: 'Add again' });
+    await again.waitFor();
+    const body = '{"error":8,"message":"there is no room"}';
+    await page.route('**/plants', (route) => route.fulfill({ status: 409, body }));
+    await again.click();
+    await page.getByText('there is no room').waitFor();
+    await page.unroute('**/plants');
+    await again.click();
+    await page.getByRole('button', { name: 'Delete “Fern” (1)' }).waitFor();
+    expect(await page.evaluate('document.activeElement.className')).toBe('bar');
+    await page.route('**/plants', (route) => route.fulfill({ status: 409, body }));
+    await page.reload();
+    await page.getByText('Interrupted: there is no room').waitFor();
+  });
+
   test('a long text can be read whole, and a locked pane says what it needs', async () => {
     const reader = await scene.service.token('alice', 'plants:read');
     await using opened = await openConsole(scene, { token: reader, ...PHONE });
