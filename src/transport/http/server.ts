@@ -110,6 +110,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     requireHostHeader: false,
     // Otherwise Node would keep the first of several, and a proxy in front may have looked at another one.
     joinDuplicateHeaders: true,
+    // A request without a body ends with its headers: nobody waits for events of its stream (decisions/0014).
+    optimizeEmptyRequests: true,
   };
   // HttpConnection resumes a socket. http passes this option of net on to nobody, but net looks at the property.
   return Object.assign(createServer(options, serve), { pauseOnConnect: true });
