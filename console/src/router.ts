@@ -18,16 +18,22 @@ export function linkTo(pane: string, values: Readonly<Record<string, string | un
   return text === '' ? `#/${pane}` : `#/${pane}?${text}`;
 }
 
-/** Milliseconds after the last change before the address has it: browsers bound how often it may change. */
+/** Milliseconds between two changes of the address: browsers bound how many there are. Fast ones are left out. */
 const PAUSE = 200;
 let due: ReturnType<typeof setTimeout> | undefined;
+let changedAt = 0;
 
 /** Goes there without a step in the history, for text that changes while the user types. */
 export function replaceRoute(pane: string, values: Readonly<Record<string, string | undefined>>): void {
   const link = linkTo(pane, values);
   route.value = parse(link);
   clearTimeout(due);
-  due = setTimeout(() => history.replaceState(null, '', link), PAUSE);
+  const change = () => {
+    changedAt = Date.now();
+    history.replaceState(null, '', link);
+  };
+  if (Date.now() >= changedAt + PAUSE) change();
+  else due = setTimeout(change, PAUSE);
 }
 
 /** Follows the address bar from now on. */
