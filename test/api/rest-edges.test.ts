@@ -158,6 +158,12 @@ describe('refused, and nothing is changed', () => {
     expect([reply.status, reply.headers['accept-encoding']]).toEqual([415, 'identity']);
   });
 
+  test.each(['/plants', CREATE])('a request to %s that has no body, and no header that tells of one', async (path) => {
+    const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`;
+    for (const more of ['', 'Expect: 100-continue\r\n'])
+      expect(await exchange(service.url, `POST ${path} HTTP/1.1\r\n${headers}${more}\r\n`)).toMatch(/^HTTP\/1.1 400 /);
+  });
+
   test('two Authorization headers are never one caller', async () => {
     const head = 'GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
     const one = `Authorization: Bearer ${token}\r\n`;

@@ -19,6 +19,11 @@ export function readBody(request: IncomingMessage, announced: string | undefined
     done(TOO_LARGE);
     return;
   }
+  // Of a request without a body, no event comes.
+  if (request.readableEnded) {
+    done(null, Buffer.alloc(0));
+    return;
+  }
   let body: Buffer | undefined;
   let size = 0;
   const stop = () => request.off('data', take).off('end', end).off('error', leave).off('close', leave);
