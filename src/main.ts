@@ -15,9 +15,10 @@ import { start } from './start.ts';
 const STOP_LIMIT = 25_000;
 
 /**
- * Starts the service, which runs until SIGTERM or SIGINT. On that signal it turns unready, hands writing to another
- * instance, serves for the grace, stops accepting requests, completes those in flight, closes the store and exits with
- * 0. A second signal ends it at once. An uncaught error is logged and ends it with 1, without the grace.
+ * Starts the service, which runs until SIGTERM, SIGINT, SIGHUP, SIGQUIT or SIGUSR2. On that signal it turns unready,
+ * hands writing to another instance, serves for the grace, stops accepting requests, completes those in flight, closes
+ * the store and exits with 0. A second signal ends it at once. An uncaught error is logged and ends it with 1, without
+ * the grace.
  *
  * Rejects when it cannot start, after closing everything it had opened.
  */

@@ -177,5 +177,5 @@ export const SETTINGS = {
   LIST_CACHE_BYTES: values('bytes from 0 to a quarter of MEMORY', integer(0, 2 ** 40)),
   LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
   LOG_OWNER: choice(['hash', 'off'], 'hash'),
-  NODE_ENV: values('production or anything else', z.string()),
+  NODE_ENV: values('production or prod, or anything else', z.string()),
 } as const;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Moment } from '../audit/fold/as-of.ts';
 import { isName } from '../auth/principal.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
+import { KEY_BYTES } from '../log/event/event.ts';
 import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 const DIGITS = /^\d+$/;
@@ -59,13 +60,10 @@ export function plantId(text: string): bigint {
   return value;
 }
 
-/** Bytes of the key of an erasure's subject. */
-const SUBJECT_KEY = 16;
-
-/** Parses the key of an erasure's subject, in hexadecimal or base64. */
+/** Parses the key of an erasure's subject, of KEY_BYTES, in hexadecimal or base64. */
 export function subjectKey(text: string): Uint8Array {
   const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (key.length !== SUBJECT_KEY)
+  if (key.length !== KEY_BYTES)
     throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
   return key;
 }

@@ -40,7 +40,7 @@ export const ERRORS = {
   INTERNAL: { code: 13, status: 500 },
   OVERLOADED: { code: 14, status: 503, retryAfter: 1 },
   SHUTTING_DOWN: { code: 14, status: 503, retryAfter: 1 },
-  WATCH_TOO_SLOW: { code: 14, status: 503 },
+  WATCH_TOO_SLOW: { code: 14, status: 503, retryAfter: 1 },
   STORE_UNAVAILABLE: { code: 14, status: 503, retryAfter: 1 },
   OUTCOME_UNKNOWN: { code: 14, status: 503, retryAfter: 1 },
   ISSUER_UNAVAILABLE: { code: 14, status: 503 },

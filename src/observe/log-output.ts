@@ -48,7 +48,7 @@ export class LogOutput implements DestinationStream {
     return this.#dropped;
   }
 
-  /** Buffers a line, or drops it. Never drops a fatal line: it explains a crash. */
+  /** Buffers a line, or drops it. While there is a reader, no fatal line is dropped: it explains a crash. */
   write(line: string): void {
     this.print(this.#form(line));
   }

@@ -23,29 +23,42 @@ export async function listening<T>(
 export async function withOtherPorts(error: Error, config: Config): Promise<Error> {
   const cause = error.cause as (NodeJS.ErrnoException & { port?: number }) | undefined;
   if (cause?.code !== 'EADDRINUSE') return error;
-  const others = (await takenPorts(config)).filter(([, port]) => port !== cause.port);
-  const also = others.map(([name, port]) => `; ${name} ${port} is taken too`);
+  const others = (await closedPorts(config)).filter(({ port, isTaken }) => isTaken && port !== cause.port);
+  const also = others.map(({ name, port }) => `; ${name} ${port} is taken too`);
   return new Error(error.message + also.join(''), { cause });
 }
 
-/** The names and values of the settings of ports that another program has. Listens on each of them for a moment. */
-export async function takenPorts(config: Config): Promise<[name: string, port: number][]> {
-  const { host, port, grpcPort, adminHost, adminPort } = config;
-  const taken: [string, number][] = [];
-  if (await isTaken(host, port)) taken.push(['PORT', port]);
-  if (await isTaken(host, grpcPort)) taken.push(['GRPC_PORT', grpcPort]);
-  if (await isTaken(adminHost, adminPort)) taken.push(['ADMIN_PORT', adminPort]);
-  return taken;
+/** A port that cannot be opened, the setting that names it, and why. */
+interface ClosedPort {
+  readonly name: string;
+  readonly port: number;
+  /** Whether another program has it. */
+  readonly isTaken: boolean;
+  readonly message: string;
 }
 
-async function isTaken(host: string, port: number): Promise<boolean> {
-  const server = createServer().listen(port, host);
-  const isFree = await once(server, 'listening').then(
-    () => true,
-    ({ code }) => code !== 'EADDRINUSE',
-  );
-  server.close();
-  return !isFree;
+/** The ports that cannot be opened. Listens on each for a moment. */
+export async function closedPorts(config: Config): Promise<ClosedPort[]> {
+  const { host, port, grpcPort, adminHost, adminPort } = config;
+  return [
+    ...(await closedPort(['PORT', port], ['HOST', host])),
+    ...(await closedPort(['GRPC_PORT', grpcPort], ['HOST', host])),
+    ...(await closedPort(['ADMIN_PORT', adminPort], ['ADMIN_HOST', adminHost])),
+  ];
+}
+
+async function closedPort(port: readonly [string, number], host: readonly [string, string]): Promise<ClosedPort[]> {
+  const server = createServer();
+  try {
+    await listening(port, host, () => once(server.listen(port[1], host[1]), 'listening'));
+    return [];
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const isTaken = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    return [{ name: port[0], port: port[1], isTaken, message }];
+  } finally {
+    server.close();
+  }
 }
 
 /** The same error; one of the system about the data directory says that it is DATA_DIR. */

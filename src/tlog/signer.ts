@@ -2,13 +2,14 @@ import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { cosignedMessage, type Signer } from './note.ts';
 import { keyId, SIGNATURE_TYPE, type SignatureType, type VerifierKey } from './verifier-key.ts';
 
-const keyOf = (type: SignatureType, name: string, key: KeyObject): VerifierKey => {
-  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
-  return { name, type, publicKey: Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url') };
-};
+const keyOf = (type: SignatureType, name: string, privateKey: KeyObject): VerifierKey => ({
+  ...{ name, type },
+  publicKey: Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url'),
+});
 
-/** The verifier key of a signer of notes: its name and Ed25519 key. */
-export const noteKey = (name: string, key: KeyObject): VerifierKey => keyOf(SIGNATURE_TYPE.ed25519, name, key);
+/** The verifier key of a signer of notes: its name, and the public key of its Ed25519 private key. */
+export const noteKey = (name: string, privateKey: KeyObject): VerifierKey =>
+  keyOf(SIGNATURE_TYPE.ed25519, name, privateKey);
 
 /** Signs the texts of notes with an Ed25519 private key (c2sp.org/signed-note, "Ed25519 signatures"). */
 export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
@@ -17,9 +18,9 @@ export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
   sign: (text) => sign(null, Buffer.from(text), privateKey),
 });
 
-/** The verifier key of a witness: its name and Ed25519 key. */
-export const cosignatureKey = (name: string, key: KeyObject): VerifierKey =>
-  keyOf(SIGNATURE_TYPE.cosignature, name, key);
+/** The verifier key of a witness: its name, and the public key of its Ed25519 private key. */
+export const cosignatureKey = (name: string, privateKey: KeyObject): VerifierKey =>
+  keyOf(SIGNATURE_TYPE.cosignature, name, privateKey);
 
 /**
  * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has

@@ -196,7 +196,7 @@ export async function checkpointWith(checkpoints: Checkpoints, position: number)
   throw new PlantStoreError('OVERLOADED', `${notIncluded(checkpoints, position)}; try again`, { retryAfter: 5 });
 }
 
-/** Says that no checkpoint includes the event at a position of the log, and whose cosignatures are missing. */
+/** Says that no served checkpoint includes the event at a position, and whose cosignatures are missing. */
 export function notIncluded(checkpoints: Checkpoints, position: number): string {
   const missing = checkpoints.missing?.(position) ?? [];
   const witnesses = missing.length === 0 ? '' : `; missing: the cosignature of ${missing.join(', ')}`;

@@ -32,8 +32,8 @@ export interface CosigningOptions {
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
   /**
-   * Called with the reason each time that a witness says that it is ahead of this log while too few others cosign, and
-   * with undefined each time that enough do.
+   * Called with the reason each time that a witness is ahead of this log, or says that the log was forked, until enough
+   * have cosigned since the start; and with undefined each time that enough do.
    */
   readonly onFault: (fault: Error | undefined) => void;
 }

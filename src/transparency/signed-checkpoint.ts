@@ -75,6 +75,8 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
         await writeFile(draft, next.note, { mode: 0o600, flush: true });
         await setAside(path, vkey);
         await rename(draft, path);
+        // The same log's earlier one, if another has signed in between.
+        await rm(besideOf(path, keyId(parseVerifierKey(vkey))), { force: true });
         return undefined;
       });
       if (other === undefined) await sync(dirname(path));

@@ -173,9 +173,14 @@ test('what a log of another name, or another key, has signed stays beside the ne
   expect(await kept.read(mine.vkey)).toEqual(await signedBy(mine, 9));
   expect(await kept.read(other.vkey)).toEqual(await signedBy(other, 3));
   // As a process leaves it that ends amid this.
+  const last = readFileSync(path);
   rmSync(path);
   expect(await kept.read(other.vkey)).toEqual(await signedBy(other, 3));
   expect(said).toEqual([]);
+  // The earlier one beside it is gone, so that it does not hide the loss of this one.
+  writeFileSync(path, last.subarray(1));
+  expect(await kept.read(mine.vkey)).toBeUndefined();
+  expect(said).toEqual([expect.stringContaining('it is damaged')]);
 });
 
 test('while other processes keep signing, an attempt to sign ends', async () => {

@@ -2,7 +2,7 @@ import { fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../domain/counted.ts';
 import type { Dependency } from '../../observe/health.ts';
-import { takenPorts } from '../../start/start-error.ts';
+import { closedPorts } from '../../start/start-error.ts';
 import { statusOfUnsigned } from '../../transparency/witness-client.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
@@ -20,10 +20,12 @@ interface Readyz {
 export async function examineService(config: Config, log: string | undefined): Promise<Finding[]> {
   const probe = await readiness(reachable(config.adminHost), config.adminPort, log);
   if (probe !== undefined) return [probe];
-  const taken = await takenPorts(config);
-  if (taken.length === 0) return [ok('service', `not running on ${config.host}; its ports are free`)];
-  return taken.map(([name, port]) =>
-    fail('service', `port ${port} is taken by another program: stop that program, or set ${name} to another port`),
+  const closed = await closedPorts(config);
+  if (closed.length === 0) return [ok('service', `not running on ${config.host}; its ports are free`)];
+  return closed.map(({ name, port, isTaken, message }) =>
+    isTaken
+      ? fail('service', `port ${port} is taken by another program: stop that program, or set ${name} to another port`)
+      : fail('service', message),
   );
 }
 

@@ -120,7 +120,10 @@ export interface BegunCall {
   readonly isAfterReset: boolean;
 }
 
-/** Bounds the calls of a connection that are reset as soon as they begin ("rapid reset", CVE-2023-44487). */
+/**
+ * Bounds the calls of a connection that are reset as soon as they begin ("rapid reset", CVE-2023-44487). The bounds on
+ * later resets are Node's own (see server.ts).
+ */
 export class RapidResets {
   #turn = 0;
   /** Whether a call has begun in this turn. */

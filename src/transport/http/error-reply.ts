@@ -19,9 +19,6 @@ export const errorBody = (error: PlantStoreError): string =>
 /** Response header of every failure: the stable reason of gRPC's ErrorInfo. */
 const REASON_HEADER = 'plantstore-reason';
 
-/** Seconds for Retry-After of a 503 whose error does not name its own. */
-const RETRY_AFTER = 1;
-
 /** Failures of Fastify and its plugins, by their `code`. */
 const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
@@ -38,7 +35,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   // A list may set the link to its next page and then fail before its first byte.
   reply.removeHeader('link');
   if (challenge !== undefined) reply.header('www-authenticate', challenge);
-  if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   // RFC 9110, section 15.5.16.
   if (error.status === 415 && request.headers['content-encoding'] !== undefined)
     reply.header('accept-encoding', 'identity');

@@ -137,6 +137,7 @@ function memberReader(field: DescField): (body: JsonText, value: unknown) => unk
   const { name, jsonName } = field;
   if (!isOptional(field)) throw new Error(`${field} must be optional, so that it can be seen to be missing`);
   if (type.kind === 'integer') return (body) => toInteger(type, body.integer(jsonName), name, UNQUOTED);
+  if (type.kind !== 'string') throw new Error(`${field} must be an integer or a text`);
   return (_body, value) => {
     if (typeof value !== 'string') throw invalidField(name, 'a string');
     return value;

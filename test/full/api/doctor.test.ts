@@ -72,6 +72,16 @@ test('beside a service that is well, every line is ok, and nothing is changed', 
   expect(contents()).toEqual(before);
 });
 
+test('an address that is not of this machine is told for each port', async () => {
+  await fill();
+  const { troubles } = await doctor({ HOST: '192.0.2.1', AUTH_MODE: 'development' });
+  const line = (name: string) =>
+    expect.stringMatching(
+      new RegExp(`^fail +service +${name} \\d+ on HOST 192.0.2.1 cannot be opened: .*EADDRNOTAVAIL`),
+    );
+  expect(troubles).toEqual([line('PORT'), line('GRPC_PORT')]);
+});
+
 test('without a service its ports are free', async () => {
   await fill();
   const { lines, troubles } = await doctor();

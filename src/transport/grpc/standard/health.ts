@@ -16,8 +16,8 @@ const WATCH_INTERVAL = 100;
 
 /**
  * Adds grpc.health.v1.Health for each service and, under the empty name, for all of them, which serve as long as
- * `isReady` returns true. Needs no token. The returned function reports NOT_SERVING and ends every watch, so that no
- * watch keeps the server from stopping.
+ * `isReady` (Health.ready in observe/health.ts) returns true. Needs no token. The returned function reports NOT_SERVING
+ * and ends every watch, so that no watch keeps the server from stopping.
  */
 export function addHealth(
   server: Pick<Server, 'addService'>,
