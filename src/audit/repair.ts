@@ -74,12 +74,7 @@ const targetOf = async (store: Store, checkpoint: number | undefined, least: num
 
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
 async function attempted(store: Store, log: FoldedLog, lease: Lease, least: number): Promise<boolean> {
-  for (let faults = 0; !(await lease.has()); ) {
-    faults = lease.fault === undefined ? 0 : faults + 1;
-    // Such as a full disk, on which reads go on.
-    if (faults === MAX_FAULTS) throw lease.fault;
-    await pause(STANDBY);
-  }
+  await taken(lease);
   const at = await checkpointOf(store);
   const target = await targetOf(store, at, least);
   for await (const _ of log.foldTo(target)) await lease.has();
@@ -97,6 +92,19 @@ async function attempted(store: Store, log: FoldedLog, lease: Lease, least: numb
     // Another repair has changed the same rows.
     if (error instanceof BrokenReadModelError) return false;
     throw error;
+  }
+}
+
+/** Resolves once the lease is taken. Rejects after some faults of the store in a row: on a full disk, reads go on. */
+async function taken(lease: Lease): Promise<void> {
+  for (let faults = 0; ; await pause(STANDBY)) {
+    try {
+      if (await lease.has()) return;
+      faults = 0;
+    } catch (fault) {
+      faults++;
+      if (faults === MAX_FAULTS) throw fault;
+    }
   }
 }
 

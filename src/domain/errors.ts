@@ -43,7 +43,7 @@ export const ERRORS = {
   WATCH_TOO_SLOW: { code: 14, status: 503, retryAfter: 1 },
   STORE_UNAVAILABLE: { code: 14, status: 503, retryAfter: 1 },
   OUTCOME_UNKNOWN: { code: 14, status: 503, retryAfter: 1 },
-  ISSUER_UNAVAILABLE: { code: 14, status: 503 },
+  ISSUER_UNAVAILABLE: { code: 14, status: 503, retryAfter: 1 },
 } as const satisfies Record<string, Kind>;
 
 /** Name of one kind of failure. */

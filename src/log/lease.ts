@@ -13,24 +13,21 @@ export class Lease {
   /** By the monotonic clock: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
-  #fault: unknown;
 
   /** `holder`: who takes it. `contact`: how other instances reach the holder; see Store.lease. */
   constructor(store: Pick<Store, 'lease'>, name: string, holder: string = randomUUID(), contact?: () => Contact) {
     this.#take = (milliseconds) => store.lease(name, holder, milliseconds, contact?.());
   }
 
-  /** Why the store did not take the last request. Undefined if it did. */
-  get fault(): unknown {
-    return this.#fault;
-  }
-
-  /** Whether this instance holds the lease. Renews it first if less than half of its duration remains. */
+  /** Whether this instance holds the lease. Renews it first if less than half of its duration remains, as `renew`. */
   async has(): Promise<boolean> {
     return monotonic() < this.#until - DURATION / 2 || this.renew();
   }
 
-  /** Takes or renews the lease. If the store is unreachable, a current lease lasts until it expires. */
+  /**
+   * Takes or renews the lease. A current one lasts until it expires, whatever the store says. Without one, rejects if
+   * the store cannot be asked, or refuses.
+   */
   renew(): Promise<boolean> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
@@ -49,11 +46,19 @@ export class Lease {
     ).catch(() => {});
   }
 
-  /** Runs the work, repeatedly, while the lease is held. The work must end when its signal aborts. */
-  async whileHeld(signal: AbortSignal, work: (held: AbortSignal) => Promise<void>, waiting: () => void): Promise<void> {
+  /**
+   * Runs the work, repeatedly, while the lease is held. The work must end when its signal aborts. `waiting` is called
+   * each time that the lease is not taken, with the fault if that is why.
+   */
+  async whileHeld(
+    signal: AbortSignal,
+    work: (held: AbortSignal) => Promise<void>,
+    waiting: (fault?: unknown) => void,
+  ): Promise<void> {
     while (!signal.aborted) {
-      if (await this.renew()) await this.#hold(signal, work);
-      else waiting();
+      const isTaken = await this.renew().catch(waiting);
+      if (isTaken === true) await this.#hold(signal, work);
+      else if (isTaken === false) waiting();
       await pause(RENEWAL, signal);
     }
     await this.giveBack();
@@ -63,17 +68,15 @@ export class Lease {
   async keep(signal: AbortSignal): Promise<void> {
     do {
       await pause(RENEWAL, signal);
-    } while (!signal.aborted && (await this.renew()));
+    } while (!signal.aborted && (await this.renew().catch(() => false)));
   }
 
   async #ask(): Promise<boolean> {
     const now = monotonic();
     try {
       this.#until = (await this.#take(DURATION)) ? now + DURATION : Number.NEGATIVE_INFINITY;
-      this.#fault = undefined;
     } catch (fault) {
-      // The work needs the store too, and reports its own.
-      this.#fault = fault;
+      if (monotonic() >= this.#until) throw fault;
     }
     return monotonic() < this.#until;
   }

@@ -7,8 +7,9 @@ const TOKENS: readonly (readonly [RegExp, string])[] = [
   // A JWT anywhere, with any prefix joined by a hyphen. The search runs once for each run of token characters, and only
   // if two dots follow. Otherwise it would scan a run without dots again from each "ey".
   [/(?<![\w-])(?=[\w-]+\.[\w-]+\.)(?:[\w-]*-)?ey[\w-]+\.[\w-]+\.[\w-]*/gi, REDACTED],
-  // The key of a document, which names an owner, in MongoDB's message about a duplicate. Up to the end of the text.
-  [/(dup key: )(?:[^"\\]|\\.)*/g, `$1${REDACTED}`],
+  // What names owners in MongoDB's messages, up to the end of the text: the key of a duplicate, and a command that its
+  // user may not run, with its documents.
+  [/(dup key: |execute command )(?:[^"\\]|\\.)*/g, `$1${REDACTED}`],
   // Any other bearer token in a query (RFC 6750, section 2.3) or in a header (section 2.1).
   [/(\baccess_token=)[^&\s"\\]+/gi, `$1${REDACTED}`],
   // A challenge stays readable, because only short parameter names follow its "Bearer".
@@ -16,10 +17,10 @@ const TOKENS: readonly (readonly [RegExp, string])[] = [
 ];
 
 // Every line with a token matches one of these. Most lines match none and skip the search.
-const MAYBE_TOKENS = /ey|bearer|access_token|dup key/i;
+const MAYBE_TOKENS = /ey|bearer|access_token|dup key|execute command/i;
 
 /** Members of MongoDB's errors that repeat documents: owners' names. */
-const ROWS = ['keyValue', 'errorResponse', 'writeErrors', 'result'];
+const ROWS = ['keyValue', 'errorResponse', 'errInfo', 'writeErrors', 'result'];
 
 /** A logger of the service. Passed to Fastify as `loggerInstance`, it logs requests without their headers. */
 export type { Logger } from 'pino';

@@ -51,8 +51,11 @@ export function sampler(milliseconds: number, most: number): (kind: string) => n
   };
 }
 
-/** Times, and numbers of connections: a database that does not answer has new ones in each message. */
-const MEASURED = /\b\d+ ?ms\b|\bconnection \d+\b/g;
+/**
+ * Times, and numbers of connections: a database that does not answer has new ones in each message. And the command that
+ * MongoDB's user may not run, which differs each time.
+ */
+const MEASURED = /\b\d+ ?ms\b|\bconnection \d+\b|\bexecute command .*/gs;
 
 /** The name of a fault: the same for what is the same, but for what is measured or counted in its message. */
 export function nameOf(fault: unknown): string {

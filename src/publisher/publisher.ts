@@ -56,7 +56,8 @@ export class Publisher {
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,
       (held) => this.#whileHeld(held),
-      () => this.#status.enter('standby'),
+      (fault) =>
+        fault === undefined ? this.#status.enter('standby') : this.#status.enter('degraded', reasonOf(fault)),
     );
   }
 
@@ -83,7 +84,7 @@ export class Publisher {
         this.#status.enter('degraded', reasonOf(error));
         await pause(backoff.next(), held);
         // Another instance may have taken over meanwhile; a new session would fence it.
-        if (!(await this.#lease.renew())) break;
+        if (!(await this.#lease.renew().catch(() => false))) break;
       }
     }
     ended.abort();

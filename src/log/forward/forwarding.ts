@@ -124,11 +124,11 @@ export class Forwarding {
   /** Is the writer or forwards to it, for as long as that is possible. */
   async #stand(): Promise<void> {
     const { store } = this.#parts.follower;
-    const { contact, onReachable } = this.#options;
+    const { contact, onFault, onReachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
       const lease = new Lease(store, WRITER, this.#holder, () => ({ ...contact(), secret }));
-      if (await lease.renew()) {
+      if (await lease.renew().catch(onFault)) {
         this.#reign = this.#write(lease, secret);
         await this.#reign;
         this.#reign = undefined;

@@ -136,7 +136,7 @@ export class Projector {
       this.#tell(undefined);
       return this.#untilExtended();
     }
-    if (!(await this.#lease.has())) {
+    if (!(await this.#lease.has().catch(this.#onFault))) {
       await this.#look();
       return pause(RENEWAL, this.#stop.signal);
     }

@@ -73,8 +73,8 @@ export function isPassing(error: unknown): boolean {
 
 /**
  * Returns the error in words that say what to change, if it is one that an operator can end: no primary, a user or a
- * right that is missing, a name that nobody knows. The driver's own words may contain the command, and so the names of
- * owners. Returns any other error as it is.
+ * right that is missing, a name that nobody knows. The server's own words, which stay as the cause, may quote the
+ * command, and so names of owners: the logger leaves that out. Returns any other error as it is.
  */
 export function explain(error: unknown): unknown {
   const words = wordsFor(error);
