@@ -90,17 +90,20 @@ const all =
   (series) =>
     faults.reduce<Series | undefined>((changed, fault) => changed && fault(changed), series);
 
+/** The same requests with another answer. */
+const failed = (series: Series): Series => ({ ...series, labels: { ...series.labels, status: '503' } });
+
 /** For each alert, what a fault makes of the series of an instance that is well. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   PlantstoreInstanceDown: having(constant(0), 'up'),
   PlantstoreNotScraped: () => undefined,
-  PlantstoreServerFaults: (series) =>
-    series.labels.status === '400' ? { ...series, labels: { ...series.labels, status: '503' } } : series,
+  PlantstoreServerFaults: (series) => (series.labels.status === '400' ? failed(series) : series),
   PlantstoreSlow: (series) =>
     series.name === `${REQUESTS}_bucket` && series.labels.le !== '+Inf' ? { ...series, values: constant(0) } : series,
   PlantstoreStoreUnreachable: having(constant(0), 'plantstore_store_reachable'),
   PlantstoreLogNotFollowed: having(constant(60), 'plantstore_follower_synced_timestamp_seconds'),
-  PlantstoreCommandsRefused: having(growing(90), 'plantstore_commands_refused_total', { reason: 'STORE_UNAVAILABLE' }),
+  PlantstoreCommandsRefused: having(growing(90), 'plantstore_commands_refused_total', { reason: 'OVERLOADED' }),
+  PlantstoreCommandsFail: having(growing(2), 'plantstore_commands_refused_total', { reason: 'STORE_UNAVAILABLE' }),
   PlantstoreOutcomeUnknown: having('0x28 1x32', 'plantstore_commands_refused_total', { reason: 'OUTCOME_UNKNOWN' }),
   PlantstoreQueueGrows: having(constant(5_000), 'plantstore_commands_pending'),
   PlantstoreConflicts: all(
@@ -136,6 +139,26 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   PlantstoreLogForked: having('0x28 1x32', 'plantstore_witness_requests_total', { outcome: 'forked' }),
 };
 
+const STORE_UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
+
+/** What must fire the alerts of its value, beside the fault of each alert. */
+const FURTHER: readonly [name: string, fault: Fault, firing: readonly string[]][] = [
+  [
+    'one write in two seconds, which fails, beside 100 reads a second',
+    all(
+      having(growing(30), 'plantstore_commands_refused_total', STORE_UNAVAILABLE),
+      (series) => (series.labels.status === '400' ? having(growing(30), series.name)(failed(series)) : series),
+      having(growing(6_000), `${REQUESTS}_count`, { protocol: 'rest', status: '200' }),
+    ),
+    ['PlantstoreCommandsFail'],
+  ],
+  [
+    'commands that fail within a minute, while another server becomes the primary',
+    having('0x24 20 40x33', 'plantstore_commands_refused_total', STORE_UNAVAILABLE),
+    [],
+  ],
+];
+
 /** A test of promtool: half an hour of these series, and the alerts that fire then. */
 function caseOf(name: string, series: readonly Series[], firing: readonly string[]): object {
   return {
@@ -167,11 +190,12 @@ async function judged(cases: readonly object[]): Promise<string> {
 test.runIf(promtool)('Prometheus fires each alert on its fault, and none on an instance that is well', async () => {
   expect(Object.keys(FAULTS)).toEqual(ALERTS.map(({ alert }) => alert));
   expect([...families.keys()]).toEqual(expect.arrayContaining(Object.keys(ELSEWHERE)));
-  const faults = Object.entries(FAULTS).map(([alert, fault]) =>
+  const each = Object.entries(FAULTS).map(([alert, fault]) => [alert, fault, [alert]] as const);
+  const faults = [...each, ...FURTHER].map(([name, fault, firing]) =>
     caseOf(
-      alert,
+      name,
       healthy.map(fault).filter((series) => series !== undefined),
-      [alert],
+      firing,
     ),
   );
   expect(await judged([caseOf('well', healthy, []), ...faults])).toBe('');
