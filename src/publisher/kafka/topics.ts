@@ -28,15 +28,21 @@ export interface TopicSettings {
   readonly retention: number;
 }
 
+/** The part of the retention after which Kafka begins a new segment. */
+const SEGMENT = 1 / 7;
+
 /**
  * Topic settings for a retention in seconds, of any size; 0: forever. It counts by the clock of the broker, which would
- * refuse the records of an instance whose clock is ahead, and delete those of one whose clock is behind.
+ * refuse the records of an instance whose clock is ahead, and delete those of one whose clock is behind. Kafka deletes
+ * whole segments, once their last record is that old, and by default writes to one for a week: so its time is bounded,
+ * too.
  */
 const kept = (seconds: number) => ({
   'cleanup.policy': 'delete',
   'message.timestamp.type': 'LogAppendTime',
   'retention.ms': seconds === 0 ? '-1' : String(seconds * 1_000),
   'retention.bytes': '-1',
+  ...(seconds > 0 && { 'segment.ms': String(Math.ceil(seconds * 1_000 * SEGMENT)) }),
 });
 
 /** Creates missing topics. Rejects if it may not, and with `mismatch` if a topic is gone that had events. */

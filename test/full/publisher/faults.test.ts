@@ -7,6 +7,7 @@ import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { append } from '../../support/events.ts';
 import { Kafka } from '../../support/kafka.ts';
 import { findKafka } from '../../support/kafka-library.ts';
+import { positionsOf, readTopic } from '../../support/kafka-records.ts';
 import { dataDirectory, Instance, kafkaOptions } from '../../support/publication.ts';
 import { PublisherProcess } from '../../support/publisher-process.ts';
 import { expectEachOnceInOrder, reaches } from './outcome.ts';
@@ -90,4 +91,25 @@ faultTest(
     await expectEachOnceInOrder(broker, settings.topic, 200);
     await store.close();
   },
+);
+
+test.skipIf(classPath === undefined)(
+  'an event leaves the topic once it is as old as the retention, also while others follow it',
+  async () => {
+    using directory = dataDirectory();
+    const settings = { 'log.retention.check.interval.ms': '500', 'log.initial.task.delay.ms': '500' };
+    await using broker = await Kafka.start(classPath!, { settings });
+    const topic = { ...kafkaOptions(broker.brokers, 'retained'), partitions: 1, retention: 4 };
+    await using instance = await Instance.start(directory.path, topic);
+    await instance.append(...plants(0, 1));
+    const positions = async (count: number) => {
+      await instance.append(...plants(count, 1));
+      await instance.caughtUp();
+      return positionsOf(await readTopic(broker, 'retained'));
+    };
+    expect(await positions(1)).toEqual([1, 2]);
+    for (let count = 2; (await positions(count))[0] === 1; count++) await sleep(500);
+    expect(await positions(1_000)).not.toEqual([]);
+  },
+  60_000,
 );
