@@ -45,7 +45,7 @@ export interface LogStatus {
   readonly pending: number;
   /** The events in memory, their approximate bytes, and the bytes at which commands are refused. */
   readonly tail: { readonly events: number; readonly bytes: number; readonly most: number };
-  /** When the log was last read successfully, in milliseconds since 1970. Undefined before the first time. */
+  /** When the log was last read successfully, by the monotonic clock. Undefined before the first time. */
   readonly syncedAt: number | undefined;
   /** Unfinished erasures of all instances, and when the oldest began, in milliseconds since 1970. */
   readonly erasures: { readonly count: number; readonly since: number | undefined };

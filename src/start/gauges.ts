@@ -36,9 +36,9 @@ export function logGauges(metrics: Metrics, log: EventLog): void {
     ({ tail }) => tail.most,
   );
   gauge(
-    'plantstore_follower_synced_timestamp_seconds',
-    'Unix time of the last successful read of the end of the log.',
-    ({ syncedAt }) => syncedAt && syncedAt / 1000,
+    'plantstore_follower_synced_age_seconds',
+    'Seconds since the last successful read of the end of the log.',
+    ({ syncedAt }) => syncedAt && (performance.now() - syncedAt) / 1000,
   );
   const role = (name: string, help: string, wanted: LogStatus['role']) =>
     gauge(name, help, (status) => status.role && Number(status.role === wanted));

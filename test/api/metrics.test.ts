@@ -125,7 +125,10 @@ test('commits, refusals, positions, tokens and keys are told', () => {
   expect(value('plantstore_authentication_decisions_total', { reason: 'malformed' })).toEqual([1]);
   expect(value('plantstore_token_cache_hits_total')[0]).toBeGreaterThan(5);
   expect(value('plantstore_jwks_fetches_total', { outcome: 'success' })).toEqual([1]);
-  expect(value('plantstore_jwks_fetched_timestamp_seconds')[0]).toBeLessThanOrEqual(Date.now() / 1000);
+  for (const age of ['plantstore_jwks_fetched_age_seconds', 'plantstore_follower_synced_age_seconds']) {
+    expect(value(age)[0], age).toBeGreaterThanOrEqual(0);
+    expect(value(age)[0], age).toBeLessThan(120);
+  }
 });
 
 test('remembered lists, admission and publication are told', () => {

@@ -1,5 +1,5 @@
 import { Backoff, repeat } from '../../time/backoff.ts';
-import { monotonic, wallTime } from '../../time/host.ts';
+import { monotonic } from '../../time/host.ts';
 import { pause, recent } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
@@ -59,7 +59,7 @@ export class Follower {
     return this.tail.bytes > this.#tailBytes / 4;
   }
 
-  /** When the last `sync` succeeded, in milliseconds since 1970. */
+  /** When the last `sync` succeeded, by the monotonic clock. */
   get syncedAt(): number | undefined {
     return this.#syncedAt;
   }
@@ -83,7 +83,7 @@ export class Follower {
       // By now every instance has found the rows of now, and tells of no later position on earlier ones.
       if (began >= this.#renewedAt + 2 * GENERATION_LIMIT) this.tail.trustRows();
       this.#lookedAt = began;
-      this.#syncedAt = wallTime();
+      this.#syncedAt = monotonic();
     }),
   );
 

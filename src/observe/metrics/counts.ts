@@ -47,9 +47,9 @@ export function authMetrics(metrics: Metrics) {
   });
   let fetchedAt: number | undefined;
   metrics.gauge(
-    'plantstore_jwks_fetched_timestamp_seconds',
-    "Unix time of the last successful fetch of the issuer's keys.",
-    () => fetchedAt,
+    'plantstore_jwks_fetched_age_seconds',
+    "Seconds since the last successful fetch of the issuer's keys.",
+    () => fetchedAt && (performance.now() - fetchedAt) / 1000,
   );
   const decided: OnDecision = (refused) =>
     decisions.inc({ outcome: refused === undefined ? 'accepted' : 'refused', reason: refused ?? 'none' });
@@ -57,7 +57,7 @@ export function authMetrics(metrics: Metrics) {
     decided,
     fetched(failure: Error | undefined) {
       fetches.inc({ outcome: failure === undefined ? 'success' : 'failure' });
-      if (failure === undefined) fetchedAt = Date.now() / 1000;
+      if (failure === undefined) fetchedAt = performance.now();
     },
   };
 }

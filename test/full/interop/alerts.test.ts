@@ -101,7 +101,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   PlantstoreSlow: (series) =>
     series.name === `${REQUESTS}_bucket` && series.labels.le !== '+Inf' ? { ...series, values: constant(0) } : series,
   PlantstoreStoreUnreachable: having(constant(0), 'plantstore_store_reachable'),
-  PlantstoreLogNotFollowed: having(constant(60), 'plantstore_follower_synced_timestamp_seconds'),
+  PlantstoreLogNotFollowed: having(constant(60), 'plantstore_follower_synced_age_seconds'),
   PlantstoreCommandsRefused: having(growing(90), 'plantstore_commands_refused_total', { reason: 'OVERLOADED' }),
   PlantstoreCommandsFail: having(growing(2), 'plantstore_commands_refused_total', { reason: 'STORE_UNAVAILABLE' }),
   PlantstoreOutcomeUnknown: having('0x28 1x32', 'plantstore_commands_refused_total', { reason: 'OUTCOME_UNKNOWN' }),
@@ -117,8 +117,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   PlantstoreProjectorBehind: having(constant(30_000), 'plantstore_projector_lag_events'),
   PlantstoreTailNearlyFull: having(constant(1e12), 'plantstore_tail_bytes'),
   PlantstoreNoKeys: having(constant(0), 'plantstore_jwks_ready'),
-  // An hour before promtool's clock begins.
-  PlantstoreKeysOld: having('-3600x60', 'plantstore_jwks_fetched_timestamp_seconds'),
+  PlantstoreKeysOld: having(constant(4_000), 'plantstore_jwks_fetched_age_seconds'),
   PlantstoreTokensRefused: (series) =>
     series.labels.reason === 'malformed'
       ? { ...series, labels: { outcome: 'refused', reason: 'signature' }, values: growing(90) }
