@@ -106,12 +106,13 @@ export class PlantStore {
   }
 
   /**
-   * The current plants and then every change to them, until the signal aborts or the caller stops. `reset` comes first,
-   * before the service has answered. It replaces a lost connection and resumes where it broke, without gaps or
-   * repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can solve, and those of the
-   * token function. Share one watch in a page: each holds one of the six connections that a browser has to a host.
+   * The current plants and then every change to them, until the signal aborts or the caller stops, with `break` or
+   * `return()`. `reset` comes first, before the service has answered. It replaces a lost connection and resumes where
+   * it broke, without gaps or repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can
+   * solve, and those of the token function. Share one watch in a page: each holds one of the six connections that a
+   * browser has to a host.
    */
-  watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, never> {
+  watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, void> {
     return watch(
       this.#connection,
       after === undefined ? undefined : exactInteger('after', after),

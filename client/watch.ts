@@ -30,11 +30,46 @@ const READ_AHEAD = 16 * 1024 * 1024;
 /** Called with why an attempt or a connection of a watch ended, before the next attempt. */
 export type OnDisconnect = (error: PlantStoreError | ConnectionError) => void;
 
-/** Watches an owner's plants over successive connections. Each begins where the one before it ended. */
-export async function* watch(
+/**
+ * Watches an owner's plants until the signal aborts or the caller ends it, which ends a next() that waits for the
+ * service, too.
+ */
+export function watch(
   connection: Connection,
   after: bigint | undefined,
   signal: AbortSignal | undefined,
+  onDisconnect: OnDisconnect | undefined,
+): AsyncGenerator<Change, void> {
+  const stop = new AbortController();
+  const signals = signal === undefined ? [stop.signal] : [signal, stop.signal];
+  const changes = untilStopped(changesOver(connection, after, AbortSignal.any(signals), onDisconnect), stop.signal);
+  const { return: end, throw: fail } = changes;
+  // By itself, a generator takes these up only after the next() before them.
+  changes.return = (value) => {
+    stop.abort();
+    return end.call(changes, value);
+  };
+  changes.throw = (error) => {
+    stop.abort();
+    return fail.call(changes, error);
+  };
+  return changes;
+}
+
+/** The changes, until the caller ends them: a next() that waited finds the end, and no error. */
+async function* untilStopped(changes: AsyncIterable<Change>, stopped: AbortSignal): AsyncGenerator<Change, void> {
+  try {
+    yield* changes;
+  } catch (error) {
+    if (!stopped.aborted || error !== stopped.reason) throw error;
+  }
+}
+
+/** The changes over successive connections. Each begins where the one before it ended. */
+async function* changesOver(
+  connection: Connection,
+  after: bigint | undefined,
+  signal: AbortSignal,
   onDisconnect: OnDisconnect | undefined,
 ): AsyncGenerator<Change, never> {
   let lastEventId = after === undefined ? '' : `${after}`;
@@ -69,7 +104,7 @@ async function* events(
   connection: Connection,
   parser: EventStreamParser,
   lastEventId: string,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
   const closed = new AbortController();
   /** Waits for the service, within SILENCE. The time that the caller takes between events does not count. */
@@ -84,7 +119,7 @@ async function* events(
     const decoder = new TextDecoder();
     const read = () =>
       reader.read().catch((cause) => {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         throw new ConnectionError('the stream broke off', { cause });
       });
     for await (const part of readAhead(() => heard(read()), signal))
@@ -97,7 +132,7 @@ async function* events(
 /** What `read` gives, up to READ_AHEAD ahead of the caller. If it fails, what came before still comes first. */
 async function* readAhead(
   read: () => Promise<{ done: boolean; value?: Uint8Array | undefined }>,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -117,7 +152,7 @@ async function* readAhead(
     reading.catch(() => {});
   };
   for (fill(); ; fill()) {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const part = parts.shift();
     if (part !== undefined) {
       bytes -= part.length;

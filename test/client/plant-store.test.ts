@@ -164,6 +164,26 @@ describe('a watch', () => {
     await expect(end).rejects.toThrow('enough');
   });
 
+  test.each<[string, (changes: AsyncGenerator<Change, void>) => PromiseLike<unknown>]>([
+    ['return()', (changes) => changes.return()],
+    ['throw()', (changes) => changes.throw(new Error('enough')).catch(() => {})],
+    ['a stream that is cancelled', (changes) => ReadableStream.from(changes).cancel()],
+    ['a disposal', (changes) => changes[Symbol.asyncDispose]()],
+  ])('that waits ends at once by %s, and so does its stream', async (_, end) => {
+    const store = await newStore();
+    const untilWatches = async (open: number) => {
+      while ((await service.metric('plantstore_watches')) !== open) await new Promise((done) => setTimeout(done, 5));
+    };
+    const changes = store.watch();
+    for (let type = ''; type !== 'ready'; ) type = (await changes.next()).value!.type;
+    await untilWatches(1);
+    const waiting = changes.next();
+    await end(changes);
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    expect(await changes.next()).toEqual({ done: true, value: undefined });
+    await untilWatches(0);
+  });
+
   test('goes on after a position', async () => {
     const store = await newStore();
     const { position: after } = await store.add({ id: 1, name: 'Fern' });
