@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/requirements.ts';
@@ -13,6 +13,7 @@ import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.t
 import { command } from '../../support/command.ts';
 import { added, append, project } from '../../support/events.ts';
 import { readLog, readModel } from '../../support/fold.ts';
+import { startLocalService } from '../../support/local-service.ts';
 import { Mongod } from '../../support/mongod.ts';
 import { findMongod } from '../../support/mongod-binary.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
@@ -182,6 +183,43 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       const { databases } = (await set.command({ listDatabases: 1 })) as { databases: { name: string }[] };
       expect(databases.map((database) => database.name)).toContain(name);
     }
+  });
+
+  test('what a running service may not do is told, and no line names an owner', async () => {
+    const keyFile = join(temporaryDirectory(onTestFinished), 'key');
+    writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
+    const set = await ReplicaSet.start(1, '--keyFile', keyFile);
+    onTestFinished(() => set.remove());
+    const [password, admin] = [randomUUID(), randomUUID()];
+    await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
+    await using client = new MongoClient(set.uri('admin').replace('//', `//admin:${admin}@`));
+    const database = client.db('plantstore');
+    await database.command(ROLE);
+    await database.command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+    const MONGODB_URI = set.uri('plantstore').replace('//', `//service:${password}@`);
+    await using service = await startLocalService({ MONGODB_URI, LOG_OWNER: 'off' });
+    const add = async (id: number) => {
+      const authorization = `Bearer ${await service.token('malvolio')}`;
+      const body = JSON.stringify({ id, name: 'private' });
+      const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': `private-key-${id}` };
+      return (await fetch(`${service.url}/plants`, { method: 'POST', headers, body })).status;
+    };
+    expect(await add(1)).toBe(200);
+    const without = (collection: string, action: string) => ({
+      updateRole: 'plantstore',
+      privileges: ROLE.privileges.map(({ resource: of, actions }) => ({
+        resource: of,
+        actions: of.collection === collection ? actions.filter((each) => each !== action) : actions,
+      })),
+    });
+    await database.command(without('events', 'insert'));
+    expect([await add(2), await add(3), await add(4)]).toEqual([503, 503, 503]);
+    await database.command(without('leases', 'update'));
+    const told = (what: string) => service.logs.filter((line) => JSON.stringify(line).includes(`may not run ${what}`));
+    await vi.waitFor(() => expect(told('update on leases')).not.toEqual([]), 10_000);
+    // One of the store, and one of a request.
+    expect(told('insert on events')).toHaveLength(2);
+    expect(JSON.stringify(service.logs) + service.output).not.toMatch(/malvolio|private/);
   });
 
   test('a user that cannot change or remove an event, and has no right on the servers, is enough', async () => {
