@@ -5,6 +5,9 @@ import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from '
 import { ATTEMPTS, isConclusive, mayBeApplied, mayRetry, pause, pauseAfter } from './retry.ts';
 import { type Change, watch } from './watch.ts';
 
+/** Most milliseconds that the timers of browsers and Node can hold. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
+
 /** The service to call, and the caller. */
 export interface PlantStoreOptions {
   /** Such as `https://plants.example`. */
@@ -64,10 +67,14 @@ export class PlantStore {
   readonly #connection: Connection;
   readonly #timeout: number;
 
-  /** Throws TypeError for a url or a token that is missing or wrong. */
+  /** Throws TypeError for a url or a token that is missing or wrong, and RangeError for such a timeout. */
   constructor(options: PlantStoreOptions) {
     if (options === undefined) throw new TypeError('the options are missing: url and token');
     const { url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) } = options;
+    if (!Number.isInteger(timeout) || timeout < 1 || timeout > LONGEST_TIMEOUT)
+      throw new RangeError(
+        `timeout must be an integer from 1 to ${LONGEST_TIMEOUT}, in milliseconds, and is ${timeout}`,
+      );
     this.#connection = new Connection(url, token, fetch);
     this.#timeout = timeout;
   }

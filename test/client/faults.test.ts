@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
@@ -193,6 +194,19 @@ describe('a write', () => {
     stop.abort(new Error('enough'));
     await expect(ended).rejects.toThrow('enough');
     expect(fake.keys).toHaveLength(1);
+  });
+
+  test('adds no listener of its own to a signal that many calls share', async () => {
+    using fake = await scripted(refusal(503, 'OVERLOADED', { 'retry-after': '60' }));
+    const stop = new AbortController();
+    const { signal } = stop;
+    vi.mocked(pause).mockClear();
+    const ended = Promise.allSettled(Array.from({ length: 12 }, () => fake.store.get(7, { signal })));
+    while (vi.mocked(pause).mock.calls.length < 12) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    const reason = new Error('enough');
+    stop.abort(reason);
+    expect(await ended).toEqual(Array(12).fill({ status: 'rejected', reason }));
   });
 });
 

@@ -108,6 +108,11 @@ describe('a client', () => {
     await expect(all(store.watch())).rejects.toThrow(new TypeError(message));
   });
 
+  test.each([0, -1, 1.5, Number.POSITIVE_INFINITY, 2 ** 31, '5' as never])('refuses a timeout of %s', (timeout) => {
+    const message = `timeout must be an integer from 1 to 2147483647, in milliseconds, and is ${timeout}`;
+    expect(() => new PlantStore({ url: service.url, token: 'x', timeout })).toThrow(new RangeError(message));
+  });
+
   test('does a write once for each idempotency key', async () => {
     const store = await newStore();
     const idempotencyKey = 'a "key" \\ of mine';

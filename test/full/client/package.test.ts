@@ -97,6 +97,29 @@ test.each([process.execPath, OLDER].filter(existsSync))('the packed client runs 
   expect(former).toEqual({ code: 0, stdout: PRINTED, stderr: '' });
 });
 
+test.runIf(existsSync(OLDER))('many calls that share a signal make an older Node warn of nothing', async () => {
+  const program = `
+    import { createServer } from 'node:http';
+    import { PlantStore } from 'plantstore-client';
+
+    const server = createServer((_, response) => response.writeHead(503, { 'retry-after': '1' }).end());
+    server.listen(0, '127.0.0.1', async () => {
+      const store = new PlantStore({ url: 'http://127.0.0.1:' + server.address().port, token: 'x' });
+      const stop = new AbortController();
+      const { signal } = stop;
+      const watch = async () => { for await (const { type } of store.watch({ signal })) console.log(type); };
+      const calls = Array.from({ length: 12 }, () => [store.get(7n, { signal }), watch()]).flat();
+      setTimeout(() => { globalThis.gc(); stop.abort(new Error('enough')); }, 900);
+      console.log(new Set((await Promise.allSettled(calls)).map(({ reason }) => reason.message)));
+      server.close();
+    });
+  `;
+  writeFileSync(join(alone, 'program.js'), program);
+  const ended = await run(OLDER, ['--expose-gc', join(alone, 'program.js')]);
+  const stdout = `${'reset\n'.repeat(12)}Set(1) { 'enough' }\n`;
+  expect(ended).toEqual({ code: 0, stdout, stderr: '' });
+});
+
 test('the bill of materials names the package, and has what the lock file installs with it', () => {
   const { metadata, components } = JSON.parse(readFileSync(join(folder, INSTALLED, 'dist/sbom.cdx.json'), 'utf8'));
   const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
