@@ -14,7 +14,7 @@ export class ErasedMeanwhileError extends PlantStoreError {
   readonly missing: { readonly position: number; readonly erasedBy: number } | undefined;
 
   constructor(missing?: ErasedMeanwhileError['missing']) {
-    super('OWNER_BEING_ERASED', 'an owner was erased while the log was read: try again');
+    super('OWNER_BEING_ERASED', 'an owner was erased while the log was read: forget what was read, and begin anew');
     this.name = 'ErasedMeanwhileError';
     this.missing = missing;
   }

@@ -285,7 +285,7 @@ describe('travel', () => {
       const [code] = await once(child, 'close');
       expect(lines).toBeLessThan(5_000);
       expect(code).toBe(1);
-      expect(why).toContain('an owner was erased while the log was read');
+      expect(why).toContain('an owner was erased while the log was read: forget what was read, and begin anew');
     },
     30_000,
   );
@@ -325,7 +325,7 @@ describe('travel', () => {
       });
       expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
       expect(await closed).toEqual([1, null]);
-      expect(why).toContain('an owner was erased while the log was read');
+      expect(why).toContain('an owner was erased while the log was read: forget what was read, and begin anew');
     },
     30_000,
   );
