@@ -544,6 +544,11 @@ export const AuditService: GenService<{
    * `owner` or `plant_id`, FAILED_PRECONDITION (OWNER_BEING_ERASED) if the owner is erased, or contents are removed
    * meanwhile: then begin anew.
    *
+   * An erasure while no call is open: an OwnerErased names its owner (`erases`) only while the erasure goes on. If it
+   * names none, read again from position 1: what it erased comes with `erased_by` and without content. With `owner` or
+   * `plant_id` there is no OwnerErased, and a call that continues does not fail. So who keeps the state of one owner or
+   * plant reads without them, or begins anew after each broken stream.
+   *
    * @generated from rpc plantstore.v1.AuditService.ReadEvents
    */
   readEvents: {
