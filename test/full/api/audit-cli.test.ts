@@ -290,6 +290,27 @@ describe('travel', () => {
     30_000,
   );
 
+  test('an export that goes on after an erasure does not tell whom it erased; one from the beginning does', async () => {
+    await fill(added('alice', 7n), added('bob', 8n));
+    expect(await command(['erase', '--owner', 'alice'], { DATA_DIR: data })).toMatchObject({ code: 0 });
+    await fill(added('alice', 9n));
+    const exported = async (...options: string[]) => {
+      const { code, stdout } = await audit('export', ...options);
+      expect(code).toBe(0);
+      return stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    };
+    expect(await exported('--after', '2', '--owner', 'alice')).toMatchObject([{ position: 4, plantId: 9 }]);
+    const [erasure] = await exported('--after', '2');
+    expect(erasure).toMatchObject({ position: 3, type: 'OwnerErased' });
+    expect(JSON.stringify(erasure)).not.toMatch(/alice|erasesOwner/);
+    const erased = (await exported()).filter(({ erasedBy }) => erasedBy === 3);
+    expect(erased).toMatchObject([{ position: 1, commitment: expect.any(String) }]);
+    expect(erased[0]).not.toHaveProperty('owner');
+  });
+
   test('a followed export goes on with what is appended later', async () => {
     const events = await some();
     const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow'], {
