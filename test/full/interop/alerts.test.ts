@@ -156,6 +156,11 @@ const FURTHER: readonly [name: string, fault: Fault, firing: readonly string[]][
     having('0x24 20 40x33', 'plantstore_commands_refused_total', STORE_UNAVAILABLE),
     [],
   ],
+  [
+    'an owner who sends more than its share',
+    having(growing(90), 'plantstore_requests_shed_total', { protocol: 'rest', reason: 'owner' }),
+    [],
+  ],
 ];
 
 /** A test of promtool: half an hour of these series, and the alerts that fire then. */
