@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { globSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -235,7 +235,10 @@ describe('the units of systemd', () => {
       .replaceAll('$$', '$')
       .replaceAll('%%', '%')
       .replace('/opt/plantstore', process.cwd())
-      .replace('/var/backups/plantstore', backups);
+      .replaceAll('/var/backups/plantstore', backups);
+    const old = join(backups, 'of-a-month-ago.sqlite');
+    writeFileSync(old, '');
+    utimesSync(old, 0, 0);
     expect(await run('/bin/sh', ['-uc', script], env)).toMatchObject({ code });
     expect(readdirSync(backups).map(extname).sort()).toEqual(made);
   });
