@@ -24,6 +24,7 @@ import { certificateGauge, serviceGauges } from './start/gauges.ts';
 import { drain, listen, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, instanceReport, startObserving } from './start/observation.ts';
+import { connectionsWithin } from './start/open-files.ts';
 import { publicationReadiness, startPublication, topicChecks } from './start/publication.ts';
 import { listening } from './start/start-error.ts';
 import { closeDataDirectory, openStore } from './start/store.ts';
@@ -76,8 +77,9 @@ export async function start(
   const proofs = new Semaphore({ ...PROOFS, maxWait: config.limits.maxWait });
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.verified);
 
-  const crowded = reportCrowd(config.limits.maxConnections, logger);
-  const admission = new Admission(config.limits, telemetry.shed, crowded);
+  const maxConnections = connectionsWithin(config.limits.maxConnections, logger);
+  const crowded = reportCrowd(maxConnections, logger);
+  const admission = new Admission({ ...config.limits, maxConnections }, telemetry.shed, crowded);
   serviceGauges(metrics, admission, watches, publication);
   const isDraining = () => health.draining;
   const { corsOrigins } = config;

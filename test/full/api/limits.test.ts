@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,14 +12,16 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { freePort } from '../../support/free-port.ts';
 import { bearer, grpcClient, richStatus, unary } from '../../support/grpc.ts';
 import { client, expectError } from '../../support/http.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { CallError, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import type { RunningService } from '../../support/running-service.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Transports of browsers, which fetch. */
 const browserTransports = ({ url: baseUrl }: RunningService) => [
@@ -199,4 +202,33 @@ describe('MAX_CONNECTIONS', () => {
       for (const socket of mute) socket.destroy();
     },
   );
+
+  test.runIf(process.platform === 'linux')('a limit on open files that has no room for them lowers it', async () => {
+    const ports = { PORT: `${await freePort()}`, GRPC_PORT: `${await freePort()}`, ADMIN_PORT: `${await freePort()}` };
+    const env = { PATH: process.env.PATH, DATA_DIR: temporaryDirectory(onTestFinished), ...ports };
+    const command = ['-c', 'ulimit -n 300; exec "$@"', 'sh', process.execPath, 'bin/plantstore.js', 'serve'];
+    const service = spawn('/bin/sh', command, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(async () => {
+      service.kill('SIGKILL');
+      await once(service, 'close');
+    });
+    let output = '';
+    service.stdout.on('data', (bytes) => {
+      output += bytes;
+    });
+    const statusOf = async (path: string) => {
+      const url = `http://127.0.0.1:${ports.ADMIN_PORT}/${path}`;
+      const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(2_000) });
+      return answer.status;
+    };
+    await expect.poll(() => statusOf('readyz').catch(() => 0), { timeout: 60_000 }).toBe(200);
+    const mute = Array.from({ length: 400 }, () => connect(Number(ports.PORT), '127.0.0.1').on('error', () => {}));
+    onTestFinished(() => {
+      for (const socket of mute) socket.destroy();
+    });
+    await Promise.all(mute.map((socket) => once(socket, 'connect')));
+    await expect.poll(() => output).toContain('too many connections');
+    expect(await Promise.all([statusOf('livez'), statusOf('readyz')])).toEqual([200, 200]);
+    expect(output).toContain('the limit on open files has no room for MAX_CONNECTIONS');
+  });
 });

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import type { Logger } from '../observe/logger.ts';
+
+/** Most files that are kept for all but these connections: the store, the admin port, other hosts. */
+const RESERVED = 512;
+
+/**
+ * Connections to each of the two ports: `maximum`, or fewer where the limit on open files has no room for so many. What
+ * is left of it keeps the store and the admin port going. `limit`: of files that the process may have open.
+ */
+export function connectionsWithin(maximum: number, logger: Pick<Logger, 'warn'>, limit = openFilesLimit()): number {
+  const room = Math.floor((limit - Math.min(RESERVED, limit / 3)) / 2);
+  if (maximum <= room) return maximum;
+  const what = 'the limit on open files has no room for MAX_CONNECTIONS: raise the limit, or lower the setting';
+  logger.warn({ limit, maximum, connections: room }, what);
+  return room;
+}
+
+/** What Linux allows this process; elsewhere nobody knows. Node has raised it as far as it may. */
+function openFilesLimit(): number {
+  if (process.platform !== 'linux') return Number.POSITIVE_INFINITY;
+  const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  return Number(limit ?? Number.POSITIVE_INFINITY);
+}
