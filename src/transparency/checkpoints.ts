@@ -10,17 +10,13 @@ import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import type { LogKey } from './log-key.ts';
-import { type KeptCheckpoint, type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
+import { type KeptCheckpoint, RESTORED, type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
 /** Milliseconds for which a checkpoint is served before a new one is made. */
 export const CHECKPOINT_INTERVAL = 250;
 
 /** Milliseconds until it is looked again whether the log extends what was signed. */
 const AGAIN = 5_000;
-
-/** What to do about a log that is not the one that was signed. */
-const RESTORED =
-  'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
 
 /** Errors that are told, and stop the signing until they are mended. */
 const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError];

@@ -13,6 +13,10 @@ import { treeHash } from '../tlog/tree.ts';
 import { formatKeyId, keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
 
+/** What to do about a log that is not the one that was signed or cosigned. */
+export const RESTORED =
+  'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
+
 /** A checkpoint and its signed note. */
 export interface SignedCheckpoint extends Checkpoint {
   /** The signed note of the checkpoint. */

@@ -7,7 +7,7 @@ import { proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
-import type { SignedCheckpoint } from './signed-checkpoint.ts';
+import { RESTORED, type SignedCheckpoint } from './signed-checkpoint.ts';
 
 /** Most milliseconds for an answer. What several instances show a slow witness takes each of them several requests. */
 const TIME_LIMIT = 5_000;
@@ -22,7 +22,8 @@ export class WitnessAheadError extends Error {
   readonly seen: number;
 
   constructor(name: string, seen: number, size: number) {
-    super(`the witness ${name} has cosigned a checkpoint of ${counted(seen, 'event')}, but this log has ${size}`);
+    const missing = `has cosigned a checkpoint of ${counted(seen, 'event')}, but this log has ${size}`;
+    super(`the witness ${name} ${missing}; ${RESTORED}`);
     this.name = 'WitnessAheadError';
     this.seen = seen;
   }

@@ -49,8 +49,11 @@ test('of a log without the events that a witness has seen it is told, and the wi
   await vi.advanceTimersByTimeAsync(5_500);
   expect(new Set(outcomes)).toEqual(new Set(['ahead']));
   expect(outcomes.length).toBeLessThan(5);
+  const restored = 'if an older backup was restored, follow "After a restore that was signed or witnessed beyond"';
   expect(new Set(faults)).toEqual(
-    new Set([`the witness ${NAME} has cosigned a checkpoint of 7 events, but this log has 5`]),
+    new Set([
+      `the witness ${NAME} has cosigned a checkpoint of 7 events, but this log has 5; ${restored} in docs/operations.md`,
+    ]),
   );
   await expect(cosigned.latest()).rejects.toThrow('a witness has cosigned events that this log does not have');
 });
