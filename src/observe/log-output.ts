@@ -84,6 +84,7 @@ export class LogOutput implements DestinationStream {
       // Other errors, such as a full disk, may be temporary.
       if ((error as NodeJS.ErrnoException).code !== 'EPIPE') return false;
       this.#closed = true;
+      this.#dropped += `${this.#rest}${this.#waiting}`.split('\n').length - 1;
       this.#waiting = '';
       this.#rest = Buffer.alloc(0);
       return true;
