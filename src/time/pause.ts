@@ -1,4 +1,4 @@
-import { clearTimer, monotonic, setTimer } from './host.ts';
+import { clearTimer, monotonic, setRepeating, setTimer } from './host.ts';
 
 /** Resolves after the given milliseconds, or when the signal aborts. Never rejects. */
 export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
@@ -54,14 +54,39 @@ export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () 
   });
 }
 
+/** Most times that something is asked. All but two of them need a process that stands still each time. */
+const MOST_ASKED = 10;
+
 /**
- * What is asked, as of at most so many milliseconds ago. It is asked once more if that took longer, as the process may
- * have been frozen: a store that is always slower is no reason to ask for ever.
+ * What is asked, as of at most so many milliseconds ago. It is asked once more if that took longer, and again while the
+ * process stood still for so long meanwhile, as one that is frozen. A store that is always slower is no reason to ask
+ * for ever: its second answer counts. Rejects if the process stands still again and again.
  */
 export async function recent<T>(milliseconds: number, ask: () => Promise<T>): Promise<T> {
-  const began = monotonic();
-  const answer = await ask();
-  return monotonic() < began + milliseconds ? answer : ask();
+  for (let asked = 1; asked <= MOST_ASKED; asked++) {
+    const began = monotonic();
+    const { answer, stoodStill } = await watched(ask, milliseconds / 4);
+    if (monotonic() < began + milliseconds || (asked > 1 && stoodStill < milliseconds)) return answer;
+  }
+  throw new Error('this process stands still again and again while it asks the store');
+}
+
+/** What is asked, and the most milliseconds for which the process stood still meanwhile, by looks at an interval. */
+async function watched<T>(ask: () => Promise<T>, interval: number): Promise<{ answer: T; stoodStill: number }> {
+  let [seen, stoodStill] = [monotonic(), 0];
+  const look = () => {
+    const now = monotonic();
+    stoodStill = Math.max(stoodStill, now - seen);
+    seen = now;
+  };
+  const timer = setRepeating(look, interval);
+  try {
+    const answer = await ask();
+    look();
+    return { answer, stoodStill };
+  } finally {
+    clearTimer(timer);
+  }
 }
 
 /** Settles as a step does, or rejects with the signal's reason once it aborts. The step itself is not stopped. */
