@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../numbers.ts';
+import { momentOf } from '../times.ts';
 import { Fact } from '../ui/fact.tsx';
 import { type Report, rateOf } from './report.ts';
 
@@ -12,8 +13,6 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
   const publication = report.dependencies.find(({ name }) => name === 'kafka');
   const lag = metric('publisher_lag_events');
   const cosigned = metric('cosigned_checkpoint_events');
-  const hits = metric('list_cache_hits_total') ?? 0;
-  const lists = hits + (metric('list_cache_misses_total') ?? 0);
   return (
     <div class="cards">
       <Card title="Needs">
@@ -57,16 +56,10 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
         <Fact name="Held">{shown('requests_held_bytes', size)}</Fact>
         <Fact name="Live streams">{shown('watches')}</Fact>
       </Card>
-      <Card title="List cache">
-        <Fact name="Answered from memory">{lists > 0 ? percent(hits / lists) : 'no list yet'}</Fact>
-        <Fact name="Lists held">
-          {shown('list_cache_entries')}, {shown('list_cache_bytes', size)}
-        </Fact>
-      </Card>
       <Card title="Process">
         <Fact name="Version">{report.version}</Fact>
         <Fact name="Node.js">{report.node}</Fact>
-        <Fact name="Up">{uptime(report.time / 1000)}</Fact>
+        <Fact name="Up since">{momentOf(Date.now() - report.time)}</Fact>
         <Fact name="CPU">{since('process_cpu_seconds_total', percent)}</Fact>
         <Fact name="Memory">{formatted(report.metrics.process_resident_memory_bytes, size)}</Fact>
       </Card>
@@ -102,11 +95,3 @@ const percent = (value: number): string => `${Math.round(value * 100)} %`;
 const KIB = 1024;
 const size = (bytes: number): string =>
   bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
-
-/** The time since a start, in seconds. */
-function uptime(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return minutes < 1 ? 'less than a minute' : `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
-}

@@ -115,13 +115,7 @@ export function LogPane() {
           {liveness.state === 'failed' && <Notice title="The log cannot be read." problem={liveness.message ?? ''} />}
           {shown.count > 0 && <Rows label="Events" count={shown.count} columns={COLUMNS} row={row} onEnd={more} />}
           {view.count === 0 && view.isWhole && (
-            <Notice title={isFiltered ? 'No event matches these filters.' : 'The log is empty.'}>
-              {!isFiltered && (
-                <p>
-                  The first plant that somebody adds is event 1. <a href={linkTo('plants')}>Add one.</a>
-                </p>
-              )}
-            </Notice>
+            <Notice title={isFiltered ? 'No event matches these filters.' : 'The log is empty.'} />
           )}
           {!view.isWhole && !canLoad && !['failed', 'stopped'].includes(liveness.state) && (
             <p class="loading" role="status">

@@ -37,7 +37,7 @@ export function ProofPane() {
       <div class="acts">
         <EventCard show={show} clear={clear} isDisabled={hidesLog} />
         <ReceiptCard show={show} />
-        <WholeLogCard show={show} isDisabled={hidesLog} />
+        <WholeLogCard show={show} clear={clear} isDisabled={hidesLog} />
       </div>
       <OutcomeView busy={busy.value} shown={shown.value} />
       {isMemoryDamaged() ? (

@@ -22,14 +22,7 @@ export function TimePane() {
   const { value: head, problem, retry } = useRead('head', async (signal) => Number((await readHead(signal)).position));
   if (problem !== '') return <Notice title="The log cannot be read." problem={problem} retry={retry} />;
   if (head === undefined) return <p class="loading">{loading()}</p>;
-  if (head === 0)
-    return (
-      <Notice title="The log is empty.">
-        <p>
-          There is no past yet. <a href={linkTo('plants')}>Add a plant</a> to begin one.
-        </p>
-      </Notice>
-    );
+  if (head === 0) return <Notice title="The log is empty." />;
   return <Travel head={head} toNow={retry} />;
 }
 

@@ -7,9 +7,6 @@ import { contentBytes, eventBytes, parseContent, parseEvent } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 
-/** Positions after the checkpoint that events may have been added at since. */
-const SOON = 1_000;
-
 /**
  * Proves that a log has an event at a position. If the service's record of it is given, also proves that the record is
  * this event, and that its content fits. Resolves with what is proved. Rejects with NotVerified.
@@ -55,7 +52,7 @@ async function proveEntry(log: ProvenLog, position: number) {
     throw new NotVerified(`A position is a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`);
   if (position > size)
     throw new NotVerified(
-      `The checkpoint has ${counted(size, 'event')}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,
+      `The checkpoint has ${counted(size, 'event')}, so none at position ${position}. An event that was just added appears in it after some seconds.`,
     );
   const entries = await readEntries(log, Math.floor(index / TILE_WIDTH));
   const entry = entries[index % TILE_WIDTH]!;

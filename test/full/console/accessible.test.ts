@@ -14,7 +14,7 @@ const PAGES: readonly (readonly [hash: string, sign: string])[] = [
   ['#/time?position=5&with=1', '2 added'],
   ['#/proof?position=2', 'Leaf hash'],
   ['#/proof?position=99', 'so none at position 99'],
-  ['#/instance', 'Answered from memory'],
+  ['#/instance', 'Up since'],
 ];
 
 const WIDTHS = [375, 1280] as const;

@@ -18,11 +18,6 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { CHROMIUM, openConsole, type Watched } from './browser.ts';
 import { startScene } from './scene.ts';
 
-/** What a page has and Node has not. */
-interface BrowserGlobals {
-  readonly DataTransfer: new () => { readonly items: { add(file: File): void } };
-}
-
 const EVENTS = 300;
 const AUDITOR = 'plants:read plants:write plants:audit';
 const LOG_ORIGIN = 'log.example/plants';
@@ -109,16 +104,9 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       .waitFor();
     return (await shown.textContent())!;
   };
-  const drop = async (name: string, text: string): Promise<string> => {
-    const transfer = await page.evaluateHandle(
-      ([content, file]) => {
-        const data = new (globalThis as unknown as BrowserGlobals).DataTransfer();
-        data.items.add(new File([content], file));
-        return data;
-      },
-      [text, name] as const,
-    );
-    await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+  const choose = async (name: string, text: string): Promise<string> => {
+    const file = { name, mimeType: 'text/plain', buffer: Buffer.from(text) };
+    await page.getByLabel('Receipt', { exact: true }).setInputFiles(file);
     return outcome(`The receipt ${name}.`);
   };
 
@@ -203,42 +191,36 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       await held;
       await route.continue().catch(() => {});
     });
+    const ended = page.waitForEvent('requestfailed');
     await page.getByRole('button', { name: 'Check the whole log' }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
-    expect(await outcome('The whole log.')).toMatch(
-      /^Not verified[\s\S]*You cancelled the check after \d+ events of 300\./,
-    );
+    expect((await ended).url()).toContain('/log/tile/entries/001');
+    await page.getByRole('button', { name: 'Check the whole log' }).waitFor();
+    expect(await page.locator('.verdict, .loading').count()).toBe(0);
     release();
   });
 
-  test('verifies a receipt that is dropped on the page, without the service once the key is known', async () => {
+  test('verifies a receipt without the service once the key is known', async () => {
     const receipt = await receiptOf(scene.service, 'alice', 3);
     expect(await verify(1)).toMatch(/^Verified/);
     await page.context().setOffline(true);
-    const text = await drop('3.tlog-proof', receipt);
+    const text = await choose('3.tlog-proof', receipt);
     expect(text).toMatch(/^Verified The receipt 3\.tlog-proof\./);
     expect(text).toMatch(/Owner\s*alice/);
     expect(text).toContain('the log still has the event today');
     const changed = receipt.replace(/extra (.{20})./, 'extra $1/');
-    expect(await drop('changed.tlog-proof', changed)).toMatch(/^Not verified/);
-    expect(await drop('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is not a receipt/);
+    expect(await choose('changed.tlog-proof', changed)).toMatch(/^Not verified/);
+    expect(await choose('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is not a receipt/);
     await page.context().setOffline(false);
   });
 
   test('verifies a receipt that is chosen, with the key that the service hands out, or that is given', async () => {
-    const receipt = {
-      name: 'r',
-      mimeType: 'text/plain',
-      buffer: Buffer.from(await receiptOf(scene.service, 'alice', 3)),
-    };
-    const input = page.getByLabel('Receipt', { exact: true });
-    await input.setInputFiles(receipt);
-    expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service sent it just now/);
+    const receipt = await receiptOf(scene.service, 'alice', 3);
+    expect(await choose('r', receipt)).toMatch(/^Verified[\s\S]*for the first time/);
     const { text: vkey } = await client(scene.service.url)('GET', '/log/key');
     await page.getByText('With a key of your own').click();
     await page.getByLabel('Key', { exact: true }).fill(vkey.replace('log.example', 'log.exampl'));
-    await input.setInputFiles({ ...receipt, name: 's' });
-    expect(await outcome('The receipt s.')).toMatch(/^Not verified[\s\S]*The key is not a valid vkey/);
+    expect(await choose('s', receipt)).toMatch(/^Not verified[\s\S]*The key is not a valid vkey/);
   });
 
   test('shows what a witness says, once its key is given', async () => {

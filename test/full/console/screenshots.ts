@@ -26,7 +26,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'history', hash: '#/history?owner=alice&plant=3', sign: 'deleted plant 3' },
   { name: 'time', hash: '#/time?position=29&with=12', sign: ' removed' },
   { name: 'proof', hash: '#/proof?position=9', sign: 'Leaf hash' },
-  { name: 'instance', hash: '#/instance', sign: 'Answered from memory' },
+  { name: 'instance', hash: '#/instance', sign: 'Up since' },
   { name: 'plants-phone', hash: '#/plants', sign: 'Monstera deliciosa', options: { viewport: PHONE } },
   { name: 'log-phone', hash: '#/log', sign: 'PlantDeleted', options: { viewport: PHONE, colorScheme: 'dark' } },
   { name: 'time-phone', hash: '#/time?position=20', sign: 'after event 20', options: { viewport: PHONE } },

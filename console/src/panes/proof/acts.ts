@@ -64,45 +64,33 @@ export const verifyWholeLog = (
     const log = await openLog(httpSource(LOG, signal), memory, findings);
     const { size } = log.checkpoint;
     onProgress(0, size);
-    await proveWholeLog(log, findings, signal, (events) => onProgress(events, size));
+    await proveWholeLog(log, findings, (events) => onProgress(events, size));
     return log;
   });
 
-/**
- * Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the
- * service.
- */
+/** Verifies a receipt with the vkey that the user gave, or else that of the log that this browser trusts. */
 export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is not a receipt: it is too large.');
-    const keyOf = async (origin: string) => given(vkey) ?? remembered(origin) ?? (await handedOut(origin));
+    const keyOf = async (origin: string) => given(vkey) ?? (await trusted(origin, findings));
     return proveReceipt(await receipt.text(), keyOf, memory.witnesses(), findings);
   });
 
 const given = (vkey: string): TrustedKey | undefined =>
   vkey === '' ? undefined : { vkey, trust: "That the key is the log's own: you gave it." };
 
-function remembered(origin: string): TrustedKey | undefined {
+/** The trusted key of the log with this origin. A browser that trusts none yet asks the service for its log. */
+async function trusted(origin: string, findings: Findings): Promise<TrustedKey> {
+  if (memory.log() === undefined) await openLog(httpSource(LOG), memory, findings).catch(() => {});
   const log = memory.log();
-  if (log?.origin !== origin) return undefined;
+  if (log?.origin !== origin)
+    throw new NotVerified(
+      `The receipt is from the log ${origin}, whose key this browser does not know. Enter its vkey as Key.`,
+    );
   const since = momentOf(log.trustedSince);
   return {
     vkey: log.vkey,
     trust: `That the key is the log's own: this browser has trusted it since ${since}, when it first saw it.`,
-  };
-}
-
-async function handedOut(origin: string): Promise<TrustedKey> {
-  const vkey = await httpSource(LOG)
-    .key()
-    .catch(() => '');
-  if (!vkey.startsWith(`${origin}+`))
-    throw new NotVerified(
-      `The receipt is from the log ${origin}, whose key this browser does not know. Enter its vkey as Key.`,
-    );
-  return {
-    vkey,
-    trust: `That the key is the log's own: the service sent it just now, and nobody else confirms it.`,
   };
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { counted, positionOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { Field, sends } from '../../ui/field.tsx';
@@ -8,15 +8,15 @@ import type { Shown } from './outcome.tsx';
 /** Shows the outcome of a proof of a subject. A new proof ends the one that runs. */
 export type Show = (subject: string, work: (signal: AbortSignal) => Promise<Shown['outcome']>) => Promise<void>;
 
-interface EventCardProps {
+interface CardProps {
   readonly show: Show;
-  /** Shows no outcome any more. */
+  /** Ends the proof that runs, and shows no outcome any more. */
   readonly clear: () => void;
   readonly isDisabled: boolean;
 }
 
 /** Asks which event to prove, and proves that of the address. */
-export function EventCard({ show, clear, isDisabled }: EventCardProps) {
+export function EventCard({ show, clear, isDisabled }: CardProps) {
   const asked = route.value.query.get('position') ?? '';
   const [typed, setTyped] = useState(asked);
   const [fault, setFault] = useState('');
@@ -58,11 +58,10 @@ export function EventCard({ show, clear, isDisabled }: EventCardProps) {
 export function ReceiptCard({ show }: { readonly show: Show }) {
   const [vkey, setVkey] = useState('');
   const prove = (file: File): void => void show(`The receipt ${file.name}.`, () => verifyReceipt(file, vkey.trim()));
-  useDroppedFile(prove);
   return (
     <section class="card" aria-labelledby="of-receipt">
       <h2 id="of-receipt">A receipt</h2>
-      <p>Choose one, or drop it anywhere on this page. The page checks it here, and sends it nowhere.</p>
+      <p>Choose one, or drop it on the field. The page checks it here, and sends it nowhere.</p>
       <label class="file">
         <span class="unseen">Receipt</span>
         <input
@@ -89,54 +88,27 @@ export function ReceiptCard({ show }: { readonly show: Show }) {
 }
 
 /** Starts the check of the whole log, and shows how far it is. */
-export function WholeLogCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
+export function WholeLogCard({ show, clear, isDisabled }: CardProps) {
   const [progress, setProgress] = useState<{ readonly events: number; readonly size: number }>();
-  const cancel = useRef(new AbortController());
   const prove = async (): Promise<void> => {
-    cancel.current = new AbortController();
-    await show('The whole log.', (signal) =>
-      verifyWholeLog(AbortSignal.any([signal, cancel.current.signal]), (events, size) => setProgress({ events, size })),
-    );
+    await show('The whole log.', (signal) => verifyWholeLog(signal, (events, size) => setProgress({ events, size })));
     setProgress(undefined);
   };
   return (
     <section class="card" aria-labelledby="of-log">
       <h2 id="of-log">The whole log</h2>
       <p>Checks that no event was changed, left out or added, from the first to the last of the checkpoint.</p>
-      {progress === undefined ? (
-        <button type="button" disabled={isDisabled} onClick={prove}>
-          Check the whole log
-        </button>
-      ) : (
+      {progress && (
         <div class="running">
           <progress aria-label="Events checked" value={progress.events} max={progress.size || 1} />
           <p>
             {progress.events.toLocaleString('en')} of {counted(progress.size, 'event')}
           </p>
-          <button type="button" onClick={() => cancel.current.abort()}>
-            Cancel
-          </button>
         </div>
       )}
+      <button type="button" disabled={isDisabled} onClick={progress ? clear : prove}>
+        {progress ? 'Cancel' : 'Check the whole log'}
+      </button>
     </section>
   );
-}
-
-/** Takes files that are dropped anywhere on the page. */
-function useDroppedFile(take: (file: File) => void): void {
-  useEffect(() => {
-    const ended = new AbortController();
-    const { signal } = ended;
-    addEventListener('dragover', (event) => event.preventDefault(), { signal });
-    addEventListener(
-      'drop',
-      (event) => {
-        event.preventDefault();
-        const file = event.dataTransfer?.files[0];
-        if (file) take(file);
-      },
-      { signal },
-    );
-    return () => ended.abort();
-  }, [take]);
 }
