@@ -40,7 +40,7 @@ import {
   verdictMessage,
 } from './messages.ts';
 import { ErasedMeanwhileError, erasuresSince, eventsOfOwner, selectedEvents } from './steady.ts';
-import { UNSURE, type Verdict, verifyLog } from './verify.ts';
+import { type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
 export interface AuditOptions {
@@ -187,7 +187,7 @@ function foundIn({ answers }: Verdict): Findings {
     if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
       return { broken: new BrokenChainError(failure.position, failure.message), doubts: [] };
   const doubted = answers.filter(
-    ({ question, failure }) => question !== 'checkpoint' && failure !== undefined && failure !== UNSURE,
+    ({ question, failure }) => question !== 'checkpoint' && failure !== undefined && failure.isUnknown !== true,
   );
   return { broken: undefined, doubts: doubted.map(({ question }) => question) };
 }

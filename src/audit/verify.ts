@@ -165,6 +165,7 @@ async function* verifiedWith(
 /** The failure of a question that has no reliable answer. */
 export const UNSURE: Failure = {
   message: 'unknown, because an owner is being erased: verify again later',
+  isUnknown: true,
 };
 
 const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];

@@ -7,7 +7,7 @@ import { Backoff } from '../time/backoff.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusReporter } from './status.ts';
-import { mismatch, type Published, type Topic, type TopicSession } from './topic.ts';
+import { MismatchError, type Published, type Topic, type TopicSession } from './topic.ts';
 
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
@@ -19,8 +19,8 @@ const POLL = 50;
 const PACE = 100;
 const MANY = 1_000;
 /**
- * Bytes of events in memory after which no further batch of the store is read: some 2,500 usual events. Those with the
- * longest texts are a few MB on the wire then, for which a transaction has half a minute.
+ * Most bytes of events in memory for one transaction, of which one may be larger: some 2,500 usual events. Those with
+ * the longest texts are a few MB on the wire then, for which a transaction has half a minute.
  */
 const ENOUGH = 4 * 1024 * 1024;
 /** Milliseconds between two measurements of the lag. */
@@ -46,6 +46,8 @@ export class Publisher {
   readonly #lease: Lease;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
+  /** Bytes for the next transaction: less after a failure, which may have been too much for a slow Kafka. */
+  #enough = ENOUGH;
 
   /** Starts immediately. */
   constructor({ store, topic, onChange }: PublisherOptions) {
@@ -82,6 +84,7 @@ export class Publisher {
       } catch (error) {
         if (held.aborted) break;
         this.#status.enter('degraded', reasonOf(error));
+        this.#enough = this.#enough / 4;
         await pause(backoff.next(), held);
         // Another instance may have taken over meanwhile; a new session would fence it.
         if (!(await this.#lease.renew().catch(() => false))) break;
@@ -114,7 +117,7 @@ export class Publisher {
           untold = await this.#tellErasures(head.position);
           tellAt = begun + MEASURE;
         }
-        const events = await nextEvents(this.#store, head.position);
+        const events = await nextEvents(this.#store, head.position, this.#enough);
         if (events.length === 0 && begun < last + IDLE) {
           reached();
           await pause(POLL, held);
@@ -128,6 +131,7 @@ export class Publisher {
         const names = new Map(unfinished.map((each) => [each.position, each]));
         await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));
         last = monotonic();
+        this.#enough = Math.min(2 * Math.max(this.#enough, 1), ENOUGH);
         reached();
         unfinished = unfinished.filter(({ position }) => position > head.position);
         if (events.length < MANY) await pause(begun + PACE - last, held);
@@ -169,11 +173,11 @@ export class Publisher {
     if (position === 0) return EMPTY_HEAD;
     const event = await eventAt(this.#store, position);
     if (event === undefined)
-      throw mismatch(
+      throw new MismatchError(
         `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup`,
       );
     if (Buffer.from(event.hash).toString('hex') !== hash)
-      throw mismatch(`the event at position ${position} on the topic differs from that in the log`);
+      throw new MismatchError(`the event at position ${position} on the topic differs from that in the log`);
     return headAt(event);
   }
 
@@ -200,19 +204,24 @@ export class Publisher {
 }
 
 /**
- * The next events of the log after a position, in order; none at its end. They are few under light load and many while
- * catching up. Ends before an event that the store has lost or whose content was changed, and rejects with
- * BrokenChainError if that is the first.
+ * The next events of the log after a position, in order, up to the first with which they take `enough` bytes; none at
+ * its end. They are few under light load and many while catching up. Ends before an event that the store has lost or
+ * whose content was changed, and rejects with BrokenChainError if that is the first.
  */
-export async function nextEvents(store: Pick<Store, 'read'>, after: number): Promise<readonly LoggedEvent[]> {
+export async function nextEvents(
+  store: Pick<Store, 'read'>,
+  after: number,
+  enough: number = ENOUGH,
+): Promise<readonly LoggedEvent[]> {
   const events: LoggedEvent[] = [];
   let bytes = 0;
   try {
-    for await (const batch of intactRange(store, after)) {
-      events.push(...batch);
-      for (const event of batch) bytes += sizeOf(event);
-      if (bytes >= ENOUGH) break;
-    }
+    for await (const batch of intactRange(store, after))
+      for (const event of batch) {
+        events.push(event);
+        bytes += sizeOf(event);
+        if (bytes >= enough) return events;
+      }
   } catch (error) {
     if (events.length === 0) throw error;
   }

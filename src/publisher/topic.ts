@@ -25,9 +25,14 @@ export interface TopicSession {
 
 /** A topic for events. */
 export interface Topic {
-  /** Opens a session, ends any other, and finds where to continue. Rejects with `mismatch` if that is uncertain. */
+  /** Opens a session, ends any other, and finds where to continue. Rejects with MismatchError if that is uncertain. */
   open(): Promise<TopicSession>;
 }
 
-/** The error for a topic with other content than was published: an operator must decide what to lose or repeat. */
-export const mismatch = (why: string): Error => new Error(`${why}; see docs/events.md`);
+/** A topic has other content than was published: an operator must decide what to lose or repeat. */
+export class MismatchError extends Error {
+  constructor(why: string) {
+    super(`${why}; see docs/events.md`);
+    this.name = 'MismatchError';
+  }
+}

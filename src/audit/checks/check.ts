@@ -12,6 +12,8 @@ export type Question = (typeof QUESTIONS)[number] | 'checkpoint' | 'topic';
 export interface Failure extends Fault {
   /** The plant, if it concerns one. */
   readonly plant?: PlantKey;
+  /** Whether the question was not asked, or has no reliable answer: nothing is known to be wrong. */
+  readonly isUnknown?: true;
 }
 
 /** What a check has found. Undefined: nothing is wrong. */

@@ -63,4 +63,4 @@ export const unaskedCheck = (question: Question, why: string): Check => ({
 });
 
 /** The failure of a question that was not asked. */
-export const notAsked = (why: string): Failure => ({ message: `not asked: ${why}` });
+export const notAsked = (why: string): Failure => ({ message: `not asked: ${why}`, isUnknown: true });

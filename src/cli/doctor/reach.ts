@@ -117,11 +117,12 @@ export async function examineKafka(settings: NonNullable<Config['kafka']>): Prom
   const { topic } = settings;
   const examined = async () => {
     await client.connect();
-    if (!(await client.hasTopic(topic))) return `the topic ${topic} does not exist`;
-    return `the topic ${topic} has ${counted((await client.ranges(topic)).length, 'partition')}`;
+    if (!(await client.hasTopic(topic)))
+      return warn('kafka', `the topic ${topic} does not exist: the service creates it when it publishes, if it may`);
+    return ok('kafka', `the topic ${topic} has ${counted((await client.ranges(topic)).length, 'partition')}`);
   };
   try {
-    return ok('kafka', await within(KAFKA_LIMIT, examined()));
+    return await within(KAFKA_LIMIT, examined());
   } catch (error) {
     const fault = `${settings.brokers.join()}: ${reasonOf(error)}; nothing can be published`;
     return fail('kafka', `${fault}: correct the settings KAFKA_*, or let this machine reach the brokers`);

@@ -73,7 +73,8 @@ export class KafkaClient {
       clientId: 'plantstore',
       brokers: [...brokers],
       ssl,
-      ...(sasl && { sasl: sasl as SASLOptions }),
+      // The library writes to it, and settings are frozen.
+      ...(sasl && { sasl: { ...sasl } as SASLOptions }),
       connectionTimeout: CONNECTION_TIMEOUT,
       requestTimeout: REQUEST_TIMEOUT,
       socketFactory: (connection) => this.#socket(connection),

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { mismatch, type Topic, type TopicSession } from '../topic.ts';
+import { MismatchError, type Topic, type TopicSession } from '../topic.ts';
 import { KafkaClient, type KafkaConnection, partitioner, type TransactionalProducer, within } from './client.ts';
 import { type Recovered, recover } from './recover.ts';
 import { createTopics, type Names, namesFor, reaches, type TopicSettings, toCommitted } from './topics.ts';
@@ -104,7 +104,9 @@ function byPartition(
 
 /** The error for offsets that are lower than before. */
 const replaced = (topic: string): Error =>
-  mismatch(`the topic ${topic} is not the one that events were published to: it was deleted and created again`);
+  new MismatchError(
+    `the topic ${topic} is not the one that events were published to: it was deleted and created again`,
+  );
 
 /** Splits messages of one partition into requests. */
 function* requests(messages: readonly EventMessage[]): Generator<readonly EventMessage[]> {

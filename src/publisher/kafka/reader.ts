@@ -84,6 +84,8 @@ export class TopicReader {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     await consumer.run({ autoCommit: false, eachBatch: async (payload) => this.#buffer(payload) });
+    // Of a group that may not be joined, the library says at the next call only that it does not run.
+    if (this.#failure !== undefined) throw this.#failure;
     for (const [partition, { next }] of this.#lanes.entries())
       consumer.seek({ topic, partition, offset: String(next) });
     this.#consumer = consumer;

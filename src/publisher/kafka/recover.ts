@@ -1,5 +1,5 @@
 import { HASH_HEADER, OWNER_ERASED, POSITION_HEADER } from '../message.ts';
-import { mismatch } from '../topic.ts';
+import { MismatchError } from '../topic.ts';
 import { type KafkaClient, type OffsetRange, partitioner, within } from './client.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
 import { emptyCheckpoint, fromCommitted, type Names, type PublisherCheckpoint, reaches } from './topics.ts';
@@ -16,7 +16,7 @@ export interface Recovered {
 
 /**
  * Finds where to continue: at the checkpoint, if the topic ends with its events; without a checkpoint, after the last
- * event on the topic. No publisher may run meanwhile. Rejects with `mismatch` if topic and checkpoint disagree.
+ * event on the topic. No publisher may run meanwhile. Rejects with MismatchError if topic and checkpoint disagree.
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
   const asked = Promise.all([client.committed(names.group, names.checkpoint), client.ranges(names.topic)]);
@@ -39,7 +39,7 @@ async function compare(
   ranges: readonly OffsetRange[],
 ): Promise<void> {
   const { position, ends } = checkpoint;
-  const lost = mismatch(
+  const lost = new MismatchError(
     `the topic ${names.topic} has lost published events, up to position ${position}: it was deleted, or restored from a backup`,
   );
   if (!reaches(ranges, checkpoint)) throw lost;
@@ -47,7 +47,7 @@ async function compare(
   for await (const [partition, record] of records(client, names, ends)) {
     const found = positionOf(record, names);
     if (record.offset !== ends[partition] || found > position)
-      throw mismatch(
+      throw new MismatchError(
         `the topic ${names.topic} has position ${found}, but the checkpoint is at ${position}: the checkpoint was reset, or another program publishes`,
       );
     missing.delete(partition);
@@ -57,7 +57,7 @@ async function compare(
 
 /**
  * Reconstructs a lost checkpoint from the topic. Events arrive in whole transactions, so the records show where the
- * topic ends, and over how many partitions keys are distributed. Rejects with `mismatch` if they do not.
+ * topic ends, and over how many partitions keys are distributed. Rejects with MismatchError if they do not.
  */
 export async function adopt(client: KafkaClient, names: Names, ranges: readonly OffsetRange[]): Promise<Recovered> {
   const empty = emptyCheckpoint(ranges.length);
@@ -75,13 +75,13 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
   // One of these may have had the last event of all.
   const emptied = [...ends.keys()].filter((partition) => ranges[partition]!.low > 0 && ends[partition] === -1);
   if (emptied.length > 0)
-    throw mismatch(
+    throw new MismatchError(
       `the topic ${names.topic} has lost all records of partition ${emptied.join(', ')}, and there is no checkpoint: the publisher cannot tell where to continue`,
     );
   if (position === 0) return { checkpoint: empty, notice: undefined };
   const partitions = spreads[0]?.partitions;
   if (partitions === undefined)
-    throw mismatch(
+    throw new MismatchError(
       `the topic ${names.topic} has events in partitions that do not match their keys, and there is no checkpoint: the publisher cannot tell where to continue`,
     );
   const adopted = `there was no checkpoint; publication resumed after position ${position}, the last on the topic`;
@@ -129,5 +129,7 @@ async function* records(
 function positionOf({ headers, offset }: TopicRecord, { topic }: Names): number {
   const position = Number(headers[POSITION_HEADER]);
   if (Number.isSafeInteger(position) && position > 0) return position;
-  throw mismatch(`the topic ${topic} has a record, at offset ${offset}, that is not an event of a plant store`);
+  throw new MismatchError(
+    `the topic ${topic} has a record, at offset ${offset}, that is not an event of a plant store`,
+  );
 }

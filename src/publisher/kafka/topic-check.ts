@@ -4,6 +4,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Fault, Store, Unfinished } from '../../log/store.ts';
 import { asErased } from '../../log/whole-range.ts';
 import { type EventMessage, eventMessage, messageOfErased, POSITION_HEADER } from '../message.ts';
+import { MismatchError } from '../topic.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
@@ -16,7 +17,7 @@ const LOOK_PAUSE = 100;
 
 /**
  * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now,
- * so read the log after this resolves. If Kafka is unreachable, that is the failure of this question alone.
+ * so read the log after this resolves. If Kafka cannot be read, this question alone has no answer.
  */
 export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfinished'>) {
   const opening = openCheck(options, store);
@@ -24,7 +25,9 @@ export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfini
     try {
       return await ask(await opening);
     } catch (error) {
-      return { message: `reading the topic failed: ${error instanceof Error ? error.message : error}` };
+      const why = error instanceof Error ? error.message : String(error);
+      if (error instanceof MismatchError) return { message: why };
+      return { message: `not asked: reading the topic failed: ${why}`, isUnknown: true as const };
     }
   };
   const opened = await opening.catch(() => undefined);
@@ -167,7 +170,7 @@ async function openCheck(options: KafkaOptions, store: Pick<Store, 'unfinished'>
   try {
     await client.connect();
     for (const topic of [names.topic, names.checkpoint])
-      if (!(await client.hasTopic(topic))) throw new Error(`Kafka has no topic ${topic}`);
+      if (!(await client.hasTopic(topic))) throw new MismatchError(`Kafka has no topic ${topic}`);
     const [checkpoint, ranges] = await settled(client, names);
     const start = ranges.map(() => 0);
     const reader = await TopicReader.open(client, names.topic, names.group, start);

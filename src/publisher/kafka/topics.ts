@@ -1,4 +1,4 @@
-import { mismatch, type Published } from '../topic.ts';
+import { MismatchError, type Published } from '../topic.ts';
 import type { CommittedOffset, KafkaClient, OffsetRange } from './client.ts';
 
 /**
@@ -45,14 +45,14 @@ const kept = (seconds: number) => ({
   ...(seconds > 0 && { 'segment.ms': String(Math.ceil(seconds * 1_000 * SEGMENT)) }),
 });
 
-/** Creates missing topics. Rejects if it may not, and with `mismatch` if a topic is gone that had events. */
+/** Creates missing topics. Rejects if it may not, and with MismatchError if a topic is gone that had events. */
 export async function createTopics(client: KafkaClient, names: Names, settings: TopicSettings): Promise<void> {
   if (!(await client.hasTopic(names.checkpoint)))
     await create(client, names.checkpoint, { ...settings, partitions: 1, retention: 0 });
   if (await client.hasTopic(names.topic)) return;
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed !== undefined && committed.offset > 0)
-    throw mismatch(`the topic ${names.topic} is gone, after ${committed.offset} events were published to it`);
+    throw new MismatchError(`the topic ${names.topic} is gone, after ${committed.offset} events were published to it`);
   await create(client, names.topic, settings);
 }
 
@@ -105,7 +105,7 @@ export function fromCommitted({ offset, metadata }: CommittedOffset): PublisherC
   } catch {
     // Throws below.
   }
-  throw new Error(
+  throw new MismatchError(
     `the committed offset ${offset} was not written by the publisher; another consumer may use its group`,
   );
 }

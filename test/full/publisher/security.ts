@@ -9,6 +9,8 @@ import type { KafkaExtras } from '../../support/kafka.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { dataDirectory, Instance } from '../../support/publication.ts';
 import { PublisherProcess } from '../../support/publisher-process.ts';
+import { plantstore } from '../../support/run.ts';
+import { startService } from '../../support/service.ts';
 
 const USER = 'publisher';
 const PASSWORD = 'correct horse';
@@ -66,6 +68,22 @@ export function security(bench: KafkaBench, { address, certificate }: SecureList
       { NODE_EXTRA_CA_CERTS: certificate },
     );
     await publisher.until(({ state }) => state === 'publishing');
+  });
+
+  test('lets the commands in, too', async () => {
+    using directory = dataDirectory();
+    const { topic } = bench.newTopic();
+    const environment = {
+      ...{ DATA_DIR: directory.path, NODE_EXTRA_CA_CERTS: certificate },
+      ...{ KAFKA_BROKERS: address, KAFKA_TOPIC: topic, KAFKA_SSL: 'true' },
+      ...{ KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_USERNAME: USER, KAFKA_SASL_PASSWORD: PASSWORD },
+    };
+    await using service = await startService(environment);
+    await service.logged(({ msg }) => msg === 'events are published');
+    const { stdout } = await plantstore(['doctor'], environment);
+    expect(stdout).toMatch(/^ok +kafka /m);
+    const audited = await plantstore(['audit', 'verify'], environment);
+    expect(audited).toMatchObject({ code: 0, stdout: expect.stringMatching(/^topic +yes$/m) });
   });
 
   test('says that the password is wrong, and not which one it was', async () => {

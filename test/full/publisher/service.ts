@@ -79,11 +79,13 @@ export function service(bench: KafkaBench): void {
     });
     expect(logged(service)).toEqual([['warn', 'events cannot be published']]);
     const { topic, ...others } = await verdictOf(service);
-    expect(topic).toMatch(/reading the topic failed: .*ECONNREFUSED/);
+    expect(topic).toMatch(/not asked: reading the topic failed: .*ECONNREFUSED/);
     expect(others).toEqual({ positions: undefined, chain: undefined, read_model: undefined });
+    // No question was answered with no.
+    expect(await service.metric('plantstore_verification_failed')).toBe(0);
     expect(await plantstore(['audit', 'verify'], { ...environment, DATA_DIR: service.dataDirectory })).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^chain +yes$[\s\S]*^topic +NO +reading the topic failed/m),
+      stdout: expect.stringMatching(/^chain +yes$[\s\S]*^topic +NO +not asked: reading the topic failed/m),
     });
     expect(await service.stop()).toBe(0);
   });

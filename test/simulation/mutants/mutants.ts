@@ -237,8 +237,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the publisher begins one event later than the topic ends',
     file: 'publisher/publisher.ts',
-    from: `nextEvents(this.#store, head.position)`,
-    to: `nextEvents(this.#store, head.position + (head.position > 0 ? 1 : 0))`,
+    from: `nextEvents(this.#store, head.position, this.#enough)`,
+    to: `nextEvents(this.#store, head.position + (head.position > 0 ? 1 : 0), this.#enough)`,
   },
   {
     what: 'the publisher goes on after an event that is another one in the log',
