@@ -31,6 +31,7 @@ async function examineStore(config: Config): Promise<{ readonly finding: Finding
       if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
       const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
       const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
+      if (checkpoint > position) return { finding: fail('store', `${ends}: the log has lost events`), log };
       return { finding: ok('store', `${store.name} is readable; ${ends}`), log };
     });
   } catch (error) {

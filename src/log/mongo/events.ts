@@ -3,7 +3,6 @@ import { idempotencyString } from '../../domain/idempotency.ts';
 import { batches, type Page, searched, slices } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError, type Store } from '../store.ts';
-import { collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
 import { CODE, hasCode, retried } from './connection/errors.ts';
@@ -54,17 +53,18 @@ export function mongoEvents(
     }));
     // Those who are being erased too, as of the same instant: their earlier events may still have their contents.
     const erased = { 'erases.owner': { $in: [...new Set(keys.map(({ owner }) => owner))] } };
-    const found = await clock.run((session) =>
-      collectionsOf(db)
-        .events.aggregate<{ last: EventDocument }>(
-          [
-            { $match: { $or: [...asked, erased] } },
-            { $group: { _id: { owner: '$owner', key: '$idempotencyKey', erases: '$erases.owner' }, last: LAST } },
-          ],
-          { session, readConcern: { level: 'snapshot' }, batchSize: 2 * keys.length + 1, maxTimeMS: COMMAND_LIMIT },
-        )
-        .toArray(),
-    );
+    const aggregate = {
+      aggregate: 'events',
+      pipeline: [
+        { $match: { $or: [...asked, erased] } },
+        { $group: { _id: { owner: '$owner', key: '$idempotencyKey', erases: '$erases.owner' }, last: LAST } },
+      ],
+      cursor: { batchSize: 2 * keys.length + 1 },
+      readConcern: { level: 'snapshot' },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const { cursor } = await retried(() => clock.runSnapshot((session) => db.command(aggregate, { session, ...BSON })));
+    const found: { last: EventDocument }[] = cursor.firstBatch;
     const events = toEvents(found.map(({ last }) => last));
     const ends = new Map(events.flatMap(({ erases, position }) => (erases ? [[erases.owner, position]] : [])));
     const byKey = new Map<string | undefined, LoggedEvent>();
@@ -166,6 +166,7 @@ async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedE
       throw appended === 0 && hasCode(error, CODE.unauthorized) ? mayNotAppend(error) : error;
     })) as Inserted;
     const [refused] = answer.writeErrors ?? [];
+    if (refused?.code === CODE.documentValidation && appended + answer.n === 0) throw refusedByValidator();
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was interrupted: MongoDB error ${refused.code}`);
     clock.advance(answer.operationTime);
@@ -174,6 +175,8 @@ async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedE
   }
   return appended;
 }
+
+const refusedByValidator = () => new RefusedAppendError('a validator on the collection events refuses the event');
 
 /** The server checks the right before it does anything. */
 const mayNotAppend = (cause: unknown) =>

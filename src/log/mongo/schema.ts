@@ -35,6 +35,7 @@ export async function checkSchema(db: Db, creates = false): Promise<void> {
     await createSchema(db, collections);
     return checkSchema(db);
   }
+  await checkCollations(collections);
   if (version > SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`,
@@ -43,6 +44,22 @@ export async function checkSchema(db: Db, creates = false): Promise<void> {
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, from before the first release, which no release can read`,
     );
+}
+
+/**
+ * Rejects if a collection compares texts by the rules of a language, as one can that was created before the first
+ * start: two owners could be the same to the database, and the erasure of one would take the contents of both. It asks
+ * the database to compare, since a reader's user may not see the options of a collection.
+ */
+async function checkCollations({ events, plants }: Collections): Promise<void> {
+  const compare = [{ $facet: { any: [{ $limit: 1 }] } }, { $project: { isByBytes: { $lt: ['B', 'a'] } } }];
+  for (const collection of [events, plants]) {
+    const [found] = await collection.aggregate<{ isByBytes: boolean }>(compare).toArray();
+    if (found?.isByBytes !== true)
+      throw new UnsuitableDatabaseError(
+        `the collection ${collection.collectionName} has a collation, by which two owners can be the same: restore the log into a database without such a collection`,
+      );
+  }
 }
 
 /** Each step is idempotent, and the version is written last. */

@@ -86,7 +86,7 @@ async function faultIn(db: Db, clock: CausalClock): Promise<Fault | undefined> {
   if (gone.length > 0) return { message: `gone: ${gone.join(', ')}` };
   const index = await lostIndex(collections, clock);
   if (index !== undefined)
-    return { message: `gone: the index ${index} of events: docs/mongodb.md says how to create it` };
+    return { message: `gone: the index ${index} of events, or it is hidden: docs/mongodb.md says how to create it` };
   const found = await clock.run((session) => collections.events.findOne(UNREAD, { ...ONE_ID, session }));
   return found === null ? undefined : { message: OTHER_ID };
 }

@@ -5,6 +5,7 @@ import { chmodSync, chownSync, readdirSync, readFileSync, writeFileSync } from '
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
@@ -70,6 +71,16 @@ test('beside a service that is well, every line is ok, and nothing is changed', 
   expect(troubles).toEqual([]);
   expect(lines.join('\n')).toMatch(/^ok +service +ready with this log, according/m);
   expect(contents()).toEqual(before);
+});
+
+test('a read model that is ahead of the log is told, as a start would', async () => {
+  await fill();
+  using db = new DatabaseSync(join(data, 'plantstore.sqlite'));
+  db.exec('UPDATE checkpoints SET position = 5');
+  const { troubles } = await doctor();
+  expect(troubles).toContainEqual(
+    expect.stringMatching(/^fail +store +the log ends at position 3, the read model at 5: the log has lost events/),
+  );
 });
 
 test('an address that is not of this machine is told for each port', async () => {

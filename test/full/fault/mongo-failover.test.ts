@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openMongo } from '../../../src/log/mongo/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
-import { added, append, chain } from '../../support/events.ts';
+import { added, append, chain, project } from '../../support/events.ts';
 import { readLog } from '../../support/fold.ts';
 import type { Mongod } from '../../support/mongod.ts';
 import { fetches, ReplicaSet } from '../../support/replica-set.ts';
@@ -59,6 +60,23 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
     expect((await untilAnswered(() => strict.head())).position).toBe(1);
     await strict.close();
     await plain.close();
+  });
+
+  test('rows and the head are read where no majority keeps up, whatever the primary alone has', async () => {
+    const database = `plantstore-${randomUUID()}`;
+    const store = await openMongo(set.uri(database));
+    await append(store, added('alice', 1n));
+    await project(store);
+    await using client = new MongoClient(set.uri(database), { writeConcern: { w: 1 } });
+    const secondaries = others(await set.primary());
+    await Promise.all(secondaries.map((member) => fetches(member, false)));
+    await client.db().collection('others').insertOne({});
+    expect((await store.list('alice', undefined, 10)).rows).toHaveLength(1);
+    expect((await store.get([{ owner: 'alice', id: 1n }])).rows).toHaveLength(1);
+    expect(await store.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'a' }])).toEqual([undefined]);
+    await (await store.snapshot()).close();
+    expect((await store.head()).position).toBe(1);
+    await store.close();
   });
 
   test('no option of the URI weakens it: what only the primary has is not acknowledged, and not shown', async () => {

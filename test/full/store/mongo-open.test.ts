@@ -11,7 +11,7 @@ import { openMongo } from '../../../src/log/mongo/store.ts';
 import { RefusedAppendError } from '../../../src/log/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
-import { added, append, project } from '../../support/events.ts';
+import { added, append, chain, project } from '../../support/events.ts';
 import { readLog, readModel } from '../../support/fold.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { Mongod } from '../../support/mongod.ts';
@@ -99,6 +99,31 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await dropDatabase(uri);
   });
 
+  test.each(['events', 'plants'])(
+    '%s with a collation, which takes two owners for one, is refused for good',
+    async (name) => {
+      const uri = newDatabase();
+      await using client = new MongoClient(uri);
+      await client.db().createCollection(name, { collation: { locale: 'en', strength: 1 } });
+      expect(await refusal(uri)).toMatch(new RegExp(`^the collection ${name} has a collation`));
+      await dropDatabase(uri);
+    },
+  );
+
+  test('an event that a validator refuses is refused at once, and keeps no other out', async () => {
+    const uri = newDatabase();
+    const store = await openMongo(uri);
+    await using client = new MongoClient(uri);
+    await client.db().command({ collMod: 'events', validator: { owner: { $ne: 'alice' } } });
+    const events = chain(await store.head(), [added('bob', 1n), added('alice', 1n)]);
+    await expect(store.append(chain(await store.head(), [added('alice', 1n)]))).rejects.toThrow(RefusedAppendError);
+    // What stands before it has landed, which the caller finds out as after any fault.
+    await expect(store.append(events)).rejects.not.toThrow(RefusedAppendError);
+    expect(await store.append(chain(await store.head(), [added('bob', 2n)]))).toBe(1);
+    await store.close();
+    await dropDatabase(uri);
+  });
+
   test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
     const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
     const uri = `mongodb://${mongod.address}/?replicaSet=later`;
@@ -157,6 +182,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     const found = { events: { _id: 1 }, meta: { _id: 'schema', version: SCHEMA_VERSION } };
     const collection = (name: string) => ({
       findOne: async () => (reads++ === 0 ? null : found[name as keyof typeof found]),
+      aggregate: () => ({ toArray: async () => [{ isByBytes: true }] }),
     });
     await checkSchema({ databaseName: 'plantstore', collection } as unknown as Db, true);
     expect(reads).toBe(2);

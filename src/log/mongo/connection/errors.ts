@@ -16,6 +16,7 @@ export const CODE = {
   authenticationFailed: 18,
   namespaceNotFound: 26,
   namespaceExists: 48,
+  documentValidation: 121,
   noMajorityReads: 148,
   duplicateKey: 11000,
 } as const;
@@ -118,7 +119,7 @@ function missingPrimary(reason: unknown): string | undefined {
 const notMembers = (setName: string | null): string =>
   setName === null
     ? 'no server of MONGODB_URI is a member of a replica set: start mongod with --replSet and initiate it'
-    : `no server of MONGODB_URI is a member of the replica set ${setName}: set replicaSet= to the name that rs.status() shows`;
+    : `no server of MONGODB_URI is a member of the replica set ${setName}: set replicaSet= to the name that rs.status() shows, and do not connect to a mongos`;
 
 const unreachable = (servers: readonly ServerDescription[], setName: string | null): string =>
   `no primary of MONGODB_URI can be reached: ${servers.map((server) => `${server.address} ${stateOf(server, setName)}`).join('; ')}`;

@@ -38,7 +38,9 @@ export class Primary {
       // The driver only ever moves to later elections, so the read was sent under this one.
       if (election !== undefined && election === this.#election) return result;
     }
-    throw new Error('the primary of the replica set keeps changing');
+    throw new Error(
+      'the primary of the replica set keeps changing, or MONGODB_URI names another member with directConnection=true',
+    );
   }
 }
 

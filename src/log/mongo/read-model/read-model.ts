@@ -12,15 +12,10 @@ import {
   type Store,
 } from '../../store.ts';
 import { storedHashes } from '../../tree/nodes.ts';
-import {
-  type CheckpointDocument,
-  type Collections,
-  collectionsOf,
-  isCheckpoint,
-  PLANTS_CHECKPOINT,
-} from '../collections.ts';
+import { type CheckpointDocument, collectionsOf, isCheckpoint, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
+import { retried } from '../connection/errors.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
@@ -43,7 +38,7 @@ const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 /** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
 export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, transactions: Transactions) {
   const collections = collectionsOf(db);
-  const { checkpoints, plants, tree } = collections;
+  const { checkpoints, tree } = collections;
   const reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
 
   const checkpointNow = async () =>
@@ -63,7 +58,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
      */
     async get(keys) {
       const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
-      const { found, ...standing } = await readRows<PlantDocument>(plants, clock, stages, keys.length);
+      const { found, ...standing } = await readRows<PlantDocument>(db, clock, stages, keys.length);
       const rows = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
       return { rows: keys.map(({ owner, id }) => rows.get(keyString(owner, id))), ...standing };
     },
@@ -72,7 +67,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
       const most = Math.min(limit, MOST_ROWS);
       using _permit = await reads.acquire(owner);
       const stages = firstRowsStages(ownedBy(owner, after), most);
-      const { found, ...standing } = await readRows<FoundRows>(plants, clock, stages, 1);
+      const { found, ...standing } = await readRows<FoundRows>(db, clock, stages, 1);
       const { rows, whole } = await pageOf(found[0], most);
       return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
     },
@@ -87,7 +82,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
         readConcern: { level: 'snapshot' },
         maxTimeMS: COMMAND_LIMIT,
       };
-      const { cursor } = await clock.run((session) => db.command(find, { session }));
+      const { cursor } = await clock.runSnapshot((session) => db.command(find, { session }));
       const found = cursor.firstBatch[0] as CheckpointDocument | undefined;
       return mongoSnapshot(db, isCheckpoint(found) ? standingOf(found) : undefined, cursor.atClusterTime, reads);
     },
@@ -130,23 +125,23 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
  * rows are exactly those of the checkpoint. The stages give at most `limit` documents.
  */
 async function readRows<Found extends Document>(
-  plants: Collections['plants'],
+  db: Db,
   clock: CausalClock,
   stages: Document[],
   limit: number,
 ): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
   const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
-  const found = await clock.run((session) =>
-    plants
-      .aggregate<Found | CheckpointDocument>(pipeline, {
-        session,
-        ...FOUND_ROWS,
-        readConcern: { level: 'snapshot' },
-        batchSize: limit + 2,
-        maxTimeMS: COMMAND_LIMIT,
-      })
-      .toArray(),
+  const aggregate = {
+    aggregate: 'plants',
+    pipeline,
+    cursor: { batchSize: limit + 2 },
+    readConcern: { level: 'snapshot' },
+    maxTimeMS: COMMAND_LIMIT,
+  };
+  const { cursor } = await retried(() =>
+    clock.runSnapshot((session) => db.command(aggregate, { session, ...FOUND_ROWS })),
   );
+  const found: (Found | CheckpointDocument)[] = cursor.firstBatch;
   // Without a checkpoint this is something else that was found.
   const checkpoint = present(found.pop() as CheckpointDocument | undefined);
   return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
