@@ -1,5 +1,5 @@
 import { PlantStoreError } from './errors.ts';
-import type { Circumstances, OwnerErased, PlantEvent } from './events.ts';
+import { type Circumstances, leavesPlant, type OwnerErased, type PlantEvent } from './events.ts';
 import { type NewPlant, type Plant, plantFields } from './plant.ts';
 
 /** Adds a plant of the owner. */
@@ -45,17 +45,20 @@ export const plantIdOf = (command: PlantCommand): bigint =>
 export function decide(command: PlantCommand, isThere: boolean): PlantEvent | PlantStoreError {
   const { owner, actor, issuer, idempotencyKey, traceparent } = command;
   const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };
-  if (command.type === 'AddPlant') {
-    const { id } = command.plant;
-    if (isThere)
-      return new PlantStoreError(
-        'PLANT_ALREADY_EXISTS',
-        `a plant with id ${id} already exists; delete it first, or use another id`,
-      );
-    return { type: 'PlantAdded', ...circumstances, plantId: id, ...plantFields(command.plant) };
+  const plantId = plantIdOf(command);
+  switch (command.type) {
+    case 'AddPlant':
+      return isThere
+        ? new PlantStoreError(
+            'PLANT_ALREADY_EXISTS',
+            `a plant with id ${plantId} already exists; delete it first, or use another id`,
+          )
+        : { type: 'PlantAdded', ...circumstances, plantId, ...plantFields(command.plant) };
+    case 'DeletePlant':
+      return isThere
+        ? { type: 'PlantDeleted', ...circumstances, plantId }
+        : new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${plantId}`);
   }
-  if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
-  return { type: 'PlantDeleted', ...circumstances, plantId: command.id };
 }
 
 /**
@@ -75,5 +78,4 @@ export function decideErasure(
 }
 
 /** The state of a key after its last event. Pure. */
-export const stateAfter = (event: PlantEvent): PlantState =>
-  event.type === 'PlantAdded' ? plantFields(event) : undefined;
+export const stateAfter = (event: PlantEvent): PlantState => (leavesPlant(event) ? plantFields(event) : undefined);

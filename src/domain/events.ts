@@ -41,6 +41,10 @@ export type PlantEvent = PlantAdded | PlantDeleted;
 /** Any event. */
 export type DomainEvent = PlantEvent | OwnerErased;
 
+/** Whether the plant is there after the event, and is what the event says: it then has all texts of the plant. */
+export const leavesPlant = (event: PlantEvent): event is Exclude<PlantEvent, PlantDeleted> =>
+  event.type !== 'PlantDeleted';
+
 /** The key of an event's plant. */
 export const keyOf = (event: PlantEvent): PlantKey => ({ owner: event.owner, id: event.plantId });
 

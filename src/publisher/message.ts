@@ -1,4 +1,4 @@
-import type { DomainEvent, PlantEvent } from '../domain/events.ts';
+import { type DomainEvent, leavesPlant, type PlantEvent } from '../domain/events.ts';
 import { plantFields } from '../domain/plant.ts';
 import { isIntact } from '../log/event/chain.ts';
 import { encodeContent } from '../log/event/encode.ts';
@@ -95,7 +95,7 @@ const NO_KEY = new Uint8Array();
 function plantEventIn({ key, value, headers }: EventMessage, type: PlantEvent['type']): PlantEvent {
   const [owner = '', plantId = ''] = key.split('/');
   const data = JSON.parse(value);
-  return {
+  const event = {
     type,
     owner: decodeURIComponent(owner),
     actor: data.actor,
@@ -104,8 +104,8 @@ function plantEventIn({ key, value, headers }: EventMessage, type: PlantEvent['t
     issuer: headers[ISSUER_HEADER],
     idempotencyKey: headers[IDEMPOTENCY_KEY_HEADER],
     traceparent: headers.traceparent,
-    ...(type === 'PlantAdded' && plantFields(data)),
   } as PlantEvent;
+  return leavesPlant(event) ? { ...event, ...plantFields(data) } : event;
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -117,6 +117,6 @@ function dataOf(event: DomainEvent, owner: string): string {
   const { actor } = event;
   if (event.type === 'OwnerErased') return JSON.stringify({ owner, actor, erased: event.erased });
   const plantId = JSON.rawJSON(String(event.plantId));
-  const plant = event.type === 'PlantAdded' ? plantFields(event) : {};
+  const plant = leavesPlant(event) ? plantFields(event) : {};
   return JSON.stringify({ owner, actor, plantId, ...plant });
 }

@@ -50,28 +50,24 @@ const issuerArbitrary = fc.option(
   { nil: undefined },
 );
 
+/** What an event of a plant says beside its type and texts. */
+const aboutPlant = {
+  owner: textArbitrary,
+  actor: textArbitrary,
+  issuer: issuerArbitrary,
+  plantId: int64Arbitrary,
+  idempotencyKey: idempotencyKeyArbitrary,
+  traceparent: traceparentArbitrary,
+};
+
+/** Any event of each type of events of a plant. */
+const ofTypes: { readonly [Type in PlantEvent['type']]: fc.Arbitrary<Extract<PlantEvent, { type: Type }>> } = {
+  PlantAdded: fc.record({ type: fc.constant('PlantAdded'), ...aboutPlant, ...plantTexts }),
+  PlantDeleted: fc.record({ type: fc.constant('PlantDeleted'), ...aboutPlant }),
+};
+
 /** Any event of a plant. */
-export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
-  fc.record({
-    type: fc.constant('PlantAdded' as const),
-    owner: textArbitrary,
-    actor: textArbitrary,
-    issuer: issuerArbitrary,
-    plantId: int64Arbitrary,
-    ...plantTexts,
-    idempotencyKey: idempotencyKeyArbitrary,
-    traceparent: traceparentArbitrary,
-  }),
-  fc.record({
-    type: fc.constant('PlantDeleted' as const),
-    owner: textArbitrary,
-    actor: textArbitrary,
-    issuer: issuerArbitrary,
-    plantId: int64Arbitrary,
-    idempotencyKey: idempotencyKeyArbitrary,
-    traceparent: traceparentArbitrary,
-  }),
-);
+export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(...Object.values(ofTypes));
 
 const ownerErasedArbitrary: fc.Arbitrary<OwnerErased> = fc.record({
   type: fc.constant('OwnerErased' as const),

@@ -1,7 +1,8 @@
 import { isName } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { PlantAdded } from '../../domain/events.ts';
+import { leavesPlant } from '../../domain/events.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../domain/idempotency.ts';
+import type { Plant } from '../../domain/plant.ts';
 import { checkTexts } from '../../domain/validation.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
@@ -47,15 +48,15 @@ function flawIn({ eventId, event }: LoggedEvent): string | undefined {
   if (!isName(event.actor)) return 'its actor is not a valid name';
   if (event.idempotencyKey !== undefined && !isIdempotencyKey(event.idempotencyKey))
     return `its idempotency key does not have 1 to ${MAX_IDEMPOTENCY_KEY} characters`;
-  return event.type === 'PlantAdded' ? textFlaw(event) : undefined;
+  return event.type !== 'OwnerErased' && leavesPlant(event) ? textFlaw(event) : undefined;
 }
 
 const isIdempotencyKey = (key: string): boolean =>
   key !== '' && key.length <= MAX_IDEMPOTENCY_KEY && key.isWellFormed();
 
-function textFlaw(event: PlantAdded): string | undefined {
+function textFlaw(plant: Plant): string | undefined {
   try {
-    checkTexts(event);
+    checkTexts(plant);
     return undefined;
   } catch (error) {
     if (!(error instanceof PlantStoreError)) throw error;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { leavesPlant } from '../../domain/events.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
 
@@ -116,7 +117,7 @@ export class KnownKeys {
       const event = plantEventOf(logged);
       const known = event && this.#known.peek(event.owner);
       if (event === undefined || known === undefined) continue;
-      if (event.type === 'PlantAdded') known.ids.add(compact(event.plantId));
+      if (leavesPlant(event)) known.ids.add(compact(event.plantId));
       else known.ids.delete(compact(event.plantId));
       this.#keep(event.owner, known.ids);
     }

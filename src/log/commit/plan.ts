@@ -7,6 +7,7 @@ import {
   plantIdOf,
 } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { leavesPlant } from '../../domain/events.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal, subjectOf } from '../event/chain.ts';
 import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
@@ -113,7 +114,7 @@ export function plan(head: Head, commands: readonly Submitted[], known: Known, c
     if (decided instanceof PlantStoreError) return unchanged(decided);
     const event = seal(last, decided, eventId, clock);
     left.events++;
-    left.plants.set(id, decided.type === 'PlantAdded');
+    left.plants.set(id, leavesPlant(decided));
     if (command.idempotencyKey !== undefined) left.named.set(command.idempotencyKey, event);
     return append(event);
   });

@@ -8,10 +8,13 @@ const OVERHEAD = 160;
 
 const writer = new WireWriter();
 
-/** Content has `data` under one of these numbers, and fields before and after them. */
-const DATA_NUMBERS = Object.values(DATA_NUMBER).filter((number) => number > 0);
-const BEFORE_DATA = CONTENT.filter(({ number }) => number < Math.min(...DATA_NUMBERS));
-const AFTER_DATA = CONTENT.filter(({ number }) => number > Math.max(...DATA_NUMBERS));
+/** The fields of Content before and after its `data`, by the number of that. */
+const BESIDE = new Map(
+  Object.values(DATA_NUMBER).map((data) => [
+    data,
+    Object.groupBy(CONTENT, (field) => (field.number < data ? 'before' : 'after')),
+  ]),
+);
 
 /** What is in the canonical bytes of an event. */
 export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
@@ -35,14 +38,15 @@ export function encodeEvent(unsealed: Unsealed): Uint8Array {
  */
 export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
   writer.begin(roomFor(event));
-  write(BEFORE_DATA, event, salt);
   const data = DATA_NUMBER[event.type];
+  const { before = [], after = [] } = BESIDE.get(data)!;
+  write(before, event, salt);
   if (data > 0) {
     const start = writer.open(data);
     write(DATA, event, salt);
     writer.close(start);
   }
-  write(AFTER_DATA, event, salt);
+  write(after, event, salt);
   return writer.kept();
 }
 

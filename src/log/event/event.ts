@@ -1,4 +1,4 @@
-import type { DomainEvent, PlantEvent } from '../../domain/events.ts';
+import { type DomainEvent, leavesPlant, type PlantEvent } from '../../domain/events.ts';
 import { textLength } from '../../domain/plant.ts';
 
 /** Bytes of the key of an OwnerErased event's subject. */
@@ -103,7 +103,7 @@ export function sizeOf(logged: LoggedEvent): number {
   const event = plantEventOf(logged);
   if (event === undefined) return kept;
   const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
-  const named = event.type === 'PlantAdded' ? textLength(event) : 0;
+  const named = leavesPlant(event) ? textLength(event) : 0;
   const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
   const inIndex = key === undefined ? 0 : key.length + owner.length;
   return kept + Math.ceil(CODE_UNIT * (about + named + inIndex));

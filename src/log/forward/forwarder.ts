@@ -263,5 +263,11 @@ function bytesOf(command: Command): number {
   const { owner, actor, issuer = '', idempotencyKey = '', traceparent = '' } = command;
   const texts = [owner, actor, issuer, idempotencyKey, traceparent];
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), COMMAND);
-  return command.type === 'AddPlant' ? bytes + textBytes(command.plant) : bytes;
+  switch (command.type) {
+    case 'AddPlant':
+      return bytes + textBytes(command.plant);
+    case 'DeletePlant':
+    case 'EraseOwner':
+      return bytes;
+  }
 }

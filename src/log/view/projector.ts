@@ -1,4 +1,4 @@
-import { keyOf } from '../../domain/events.ts';
+import { keyOf, leavesPlant } from '../../domain/events.ts';
 import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
@@ -55,11 +55,9 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
   for (const event of events.map(plantEventOf)) {
     if (event === undefined) continue;
     const key = keyString(event.owner, event.plantId);
-    if (event.type === 'PlantAdded') inserts.set(key, withKey(keyOf(event), event));
-    else {
-      inserts.delete(key);
-      deletes.set(key, keyOf(event));
-    }
+    if (event.type !== 'PlantAdded') deletes.set(key, keyOf(event));
+    if (leavesPlant(event)) inserts.set(key, withKey(keyOf(event), event));
+    else inserts.delete(key);
   }
   // An erasure has a step of its own.
   return { deletes: [...deletes.values()], inserts: [...inserts.values()], erased: events[0]?.erases?.owner };

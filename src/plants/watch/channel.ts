@@ -1,4 +1,4 @@
-import type { PlantEvent } from '../../domain/events.ts';
+import { leavesPlant, type PlantEvent } from '../../domain/events.ts';
 import { textBytes, withId } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { PlantRow } from '../../log/store.ts';
@@ -98,7 +98,7 @@ export function stepsOf(owner: string, events: readonly LoggedEvent[]): readonly
 }
 
 const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
-  event.type === 'PlantAdded'
+  leavesPlant(event)
     ? { type: 'added', position, plant: withId(event.plantId, event) }
     : { type: 'deleted', position, id: event.plantId };
 

@@ -200,7 +200,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the projector adds rows that its step has deleted',
     file: 'log/view/projector.ts',
-    from: `      inserts.delete(key);`,
+    from: `    else inserts.delete(key);`,
     to: ``,
   },
   {
