@@ -98,6 +98,11 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   schema: { type: 'string', minLength: 1 },
 };
 
+/** Reasons that no route of the document gives. */
+type Elsewhere =
+  | ('CANCELLED' | 'COUNT_OUTDATED' | 'EVENT_NOT_FOUND' | 'MAY_NOT_ERASE' | 'METHOD_NOT_ALLOWED')
+  | ('OWNER_BEING_ERASED' | 'ROUTE_NOT_FOUND' | 'WATCH_TOO_SLOW');
+
 /** What REST answers with, by reason. */
 export const FAILURES = {
   MALFORMED_REQUEST:
@@ -125,4 +130,4 @@ export const FAILURES = {
   STORE_UNAVAILABLE: 'the database is unavailable',
   OUTCOME_UNKNOWN: 'the outcome is unknown; retry with the same key',
   ISSUER_UNAVAILABLE: 'tokens cannot be verified now',
-} as const satisfies Readonly<Partial<Record<Reason, string>>>;
+} as const satisfies Readonly<Record<Exclude<Reason, Elsewhere>, string>>;

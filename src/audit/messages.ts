@@ -12,22 +12,20 @@ import { InvalidFieldError } from '../domain/errors.ts';
 import { setFields } from '../domain/plant.ts';
 import { slices } from '../log/batches.ts';
 import type { Head } from '../log/event/event.ts';
+import { isTime } from '../log/event/fields.ts';
 import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
 import type { Progress, Verdict } from './verify.ts';
-
-/** The first and the last second of a google.protobuf.Timestamp: of the years 1 and 9999. */
-const FIRST_SECOND = -62_135_596_800n;
-const LAST_SECOND = 253_402_300_799n;
 
 /**
  * The timestamp of a field in milliseconds since 1970; a half stands for any fraction, which a sum would round to 0 or
  * 1. Throws INVALID_FIELD for what is none.
  */
 export function millisecondsOf(field: string, { seconds, nanos }: Timestamp): number {
-  if (seconds < FIRST_SECOND || seconds > LAST_SECOND || nanos < 0 || nanos > 999_999_999)
+  const start = Number(seconds) * 1_000;
+  if (!isTime(start) || nanos < 0 || nanos > 999_999_999)
     throw new InvalidFieldError(field, 'must be from the year 1 to 9999, with 0 to 999999999 nanoseconds');
-  return Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000) + (nanos % 1_000_000 === 0 ? 0 : 0.5);
+  return start + Math.floor(nanos / 1_000_000) + (nanos % 1_000_000 === 0 ? 0 : 0.5);
 }
 
 /** A head as a message. That of an empty log has no time. */

@@ -25,6 +25,9 @@ export interface Principal {
 /** Most code points in the name of an owner or actor. Every event contains both names. */
 export const MAX_NAME_CODE_POINTS = 1024;
 
+/** What a value must be to be a name, in words. */
+export const NAME_RULE = `must not be blank or longer than ${MAX_NAME_CODE_POINTS} characters, or contain control characters`;
+
 /** The caller that verified claims describe. Throws Refusal if the owner is missing or a name is invalid. */
 export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: string, validity: Validity): Principal {
   const owner = claims[ownerClaim];

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { Moment } from '../audit/fold/as-of.ts';
-import { isName } from '../auth/principal.ts';
+import { isName, NAME_RULE } from '../auth/principal.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 import { KEY_BYTES } from '../log/event/event.ts';
 import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
@@ -43,8 +43,7 @@ export function moment(text: string): Moment {
 /** Parses the name of somebody, such as `an owner`. */
 export const nameOf = (whom: string) => (text: string) => {
   if (isName(text)) return text;
-  const rule = 'It must not be blank or longer than 1024 characters, or contain control characters.';
-  throw new InvalidArgumentError(`Expected the name of ${whom}. ${rule}`);
+  throw new InvalidArgumentError(`Expected the name of ${whom}. It ${NAME_RULE}.`);
 };
 
 /** Parses the name of an owner. */

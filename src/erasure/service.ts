@@ -6,7 +6,7 @@ import {
   EraseOwnerResponseSchema,
   type ErasureService,
 } from '../../gen/plantstore/v1/erasure_service_pb.ts';
-import { isName, type Principal, type ScopePolicy } from '../auth/principal.ts';
+import { isName, NAME_RULE, type Principal, type ScopePolicy } from '../auth/principal.ts';
 import { whileValid } from '../auth/validity.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
@@ -28,11 +28,7 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
     { actor, issuer }: Principal,
     signal: AbortSignal,
   ): AsyncGenerator<EraseOwnerResponse> {
-    if (!isName(owner))
-      throw new InvalidFieldError(
-        'owner',
-        'must not be blank or longer than 1024 characters, or contain control characters',
-      );
+    if (!isName(owner)) throw new InvalidFieldError('owner', NAME_RULE);
     if (subjectKey.length > 0 && subjectKey.length !== KEY_BYTES)
       throw new InvalidFieldError('subject_key', `must have ${KEY_BYTES} bytes, or be empty`);
     const key = subjectKey.length > 0 ? subjectKey : undefined;

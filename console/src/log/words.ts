@@ -15,8 +15,7 @@ export interface Subject extends Texts {
 export function subjectOf(content: Content | undefined): Subject | undefined {
   if (content === undefined) return undefined;
   const { owner, data } = content;
-  if (data.case === 'plantAdded') return { owner, id: data.value.id, ...textsIn(data.value) };
-  return data.case === 'plantDeleted' ? { owner, id: data.value.id } : undefined;
+  return data.case && { owner, id: data.value.id, ...textsIn(data.value as Texts) };
 }
 
 /** What happened, in a sentence. */

@@ -104,7 +104,7 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
 function summaryOf(records: readonly Record[], last: Record): string {
   const since = momentOf(timestampMs(last.event!.time!));
   const events = counted(records.length, 'event');
-  return last.event!.type === 'PlantAdded'
-    ? `${events}. It exists since ${since}.`
-    : `${events}. It was deleted on ${since}.`;
+  return last.event!.type === 'PlantDeleted'
+    ? `${events}. It was deleted on ${since}.`
+    : `${events}. It exists since ${since}.`;
 }

@@ -13,11 +13,11 @@ import { orNotVerified } from './outcome.ts';
 
 const SALT_SIZE = 16;
 
-/** What the content of an event is about, by the type of the event. */
-const DATA: Readonly<{ [type: string]: Content['data']['case'] }> = {
-  PlantAdded: 'plantAdded',
-  PlantDeleted: 'plantDeleted',
-};
+/** The fields of Content that say what happened: the message of each has the name of a type of event. */
+const DATA = ContentSchema.oneofs[0]!.fields;
+
+/** The types of events, of which the last alone has no such field. */
+export const TYPES: readonly string[] = [...DATA.map(({ message }) => message!.name), 'OwnerErased'];
 
 /** The event in its canonical bytes (docs/audit.md). Throws NotVerified unless they are exactly that. */
 export const parseEvent = (canonical: Uint8Array): Event =>
@@ -45,7 +45,8 @@ export const parseContent = (canonical: Uint8Array, type: string): Content =>
     () => {
       const content = decode(ContentSchema, canonical);
       if (content.salt.length !== SALT_SIZE) throw new Error('its salt has another length');
-      if (content.data.case !== DATA[type]) throw new Error(`it is not what an event ${type} says`);
+      const said = DATA.find(({ message }) => message!.name === type);
+      if (content.data.case !== said?.localName) throw new Error(`it is not what an event ${type} says`);
       return content;
     },
     (why) => `The bytes are not those of a content: ${why}.`,

@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogFilter } from '../../log/log-view.ts';
 import { AN_ID, idOf } from '../../numbers.ts';
+import { TYPES } from '../../proof/event.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { fieldOfTime, timeOfField, zoneAt } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { isNarrow } from '../../ui/page.ts';
-
-const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
 
 const NAMES = ['owner', 'plant', 'type', 'from', 'until'] as const;
 
