@@ -29,6 +29,9 @@ export interface AuthenticatorOptions {
   readonly onDecision?: OnDecision;
 }
 
+/** Most characters of a header that is remembered as it is, for as long as its connection is open. */
+const LONGEST = 2_048;
+
 /** Identifies callers by the Authorization header, for all transports. */
 export interface Authenticator {
   /** Calls that the token cache admitted. */
@@ -41,9 +44,12 @@ export interface Authenticator {
    * The caller, synchronously if the token is cached. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
    * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE. A
    * transport that sees several Authorization headers must pass all of them, as a list or joined by a comma and a
-   * blank.
+   * blank. `connection`: where they came from, on which the same header mostly comes again.
    */
-  authenticate(authorization: string | readonly string[] | undefined): Principal | Promise<Principal>;
+  authenticate(
+    authorization: string | readonly string[] | undefined,
+    connection?: object,
+  ): Principal | Promise<Principal>;
 }
 
 /** An authenticator for bearer tokens (RFC 6750): JWTs of one issuer. */
@@ -52,6 +58,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   // Verified tokens, by digest. One that expires, or whose key leaves the key set, is verified again.
   const verified = new LRUCache<string, Principal>({ max: cacheSize });
   let cacheHits = 0;
+  // The last header of a connection. It is compared with the headers of the same connection alone: how long that takes
+  // depends on the text.
+  let shown = new WeakMap<object, { readonly authorization: string; readonly principal: Principal }>();
   // Tokens with a signature that is not of the key that they name, by digest, with the revision of the keys. Keys that
   // are added do not make such a token good.
   const forged = new LRUCache<string, number>({ max: cacheSize });
@@ -84,14 +93,22 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     forget() {
       verified.clear();
       forged.clear();
+      shown = new WeakMap();
     },
-    authenticate(authorization) {
+    authenticate(authorization, connection) {
+      const last = connection && shown.get(connection);
+      if (last !== undefined && last.authorization === authorization && last.principal.validity.holds) {
+        cacheHits++;
+        return last.principal;
+      }
       try {
         const token = bearerToken(authorization);
         const id = digest(token);
         const known = verified.get(id);
         if (known?.validity.holds) {
           cacheHits++;
+          if (connection !== undefined && typeof authorization === 'string' && authorization.length <= LONGEST)
+            shown.set(connection, { authorization, principal: known });
           return known;
         }
         const revision = forged.get(id);

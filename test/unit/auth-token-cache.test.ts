@@ -28,6 +28,40 @@ test('a token that was verified is not verified again: the same caller, at once'
   expect(door.decisions).toHaveLength(1);
 });
 
+test('on its connection the same header is the same caller, another one is not, and nothing of either is left once all are forgotten', async () => {
+  await using issuer = await Issuer.start();
+  using door = await open(issuer);
+  const { authenticator } = door;
+  const connection = {};
+  const [alice, bob] = ['alice', 'bob'].map((sub) => `Bearer ${issuer.token({ claims: { sub } })}`) as [string, string];
+  for (const header of [alice, alice, bob, alice, bob, bob])
+    expect(await authenticator.authenticate(header, connection)).toMatchObject({
+      owner: header === alice ? 'alice' : 'bob',
+    });
+  expect(() => authenticator.authenticate(undefined, connection)).toThrow(
+    expect.objectContaining({ reason: 'TOKEN_MISSING' }),
+  );
+  expect(() => authenticator.authenticate([bob, alice], connection)).toThrow(
+    expect.objectContaining({ reason: 'AUTHORIZATION_MALFORMED' }),
+  );
+  expect(door.decisions).toEqual([undefined, undefined, 'no_token', 'malformed_header']);
+  authenticator.forget();
+  expect(authenticator.authenticate(bob, connection)).toBeInstanceOf(Promise);
+});
+
+test('a token whose key is gone is refused on its connection, too', async () => {
+  await using issuer = await Issuer.start();
+  using door = await open(issuer, { timing: { refresh: 20 } });
+  const connection = {};
+  const header = `Bearer ${issuer.token()}`;
+  for (const _ of [1, 2, 3]) await door.authenticator.authenticate(header, connection);
+  issuer.keySet = [signingKey('ed25519', { kid: 'next' }).jwk];
+  const judged = async () => door.authenticator.authenticate(header, connection);
+  await expect
+    .poll(() => judged().catch((refusal) => refusal), { timeout: 30_000 })
+    .toMatchObject({ reason: 'TOKEN_INVALID' });
+});
+
 test('a forged token is refused at once when it comes again, with the same decision', async () => {
   await using issuer = await Issuer.start();
   using door = await open(issuer);

@@ -268,7 +268,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   #identify(authenticate: Authenticator['authenticate']): void {
-    const principal = authenticate(this.#metadata!.get('authorization') as string[]);
+    const tokens = this.#metadata!.get('authorization') as string[];
+    const principal = authenticate(tokens.length === 1 ? tokens[0] : tokens, this.#connection);
     if (!(principal instanceof Promise)) this.#admit(principal);
     else principal.then((caller) => this.#admit(caller)).catch((thrown) => this.#reject(thrown));
   }

@@ -33,7 +33,7 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
     request.principal = principal;
     connection.verified(principal.owner);
   };
-  const principal = authenticate(request.headers.authorization);
+  const principal = authenticate(request.headers.authorization, connection);
   if (principal instanceof Promise) {
     principal.then(admit).then(() => next(), next);
     return;
