@@ -191,10 +191,12 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       await held;
       await route.continue().catch(() => {});
     });
-    const ended = page.waitForEvent('requestfailed');
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/log/tile/entries/001'));
+    const asked = page.waitForRequest('**/log/tile/entries/001**');
     await page.getByRole('button', { name: 'Check the whole log' }).click();
+    await asked;
     await page.getByRole('button', { name: 'Cancel' }).click();
-    expect((await ended).url()).toContain('/log/tile/entries/001');
+    await ended;
     await page.getByRole('button', { name: 'Check the whole log' }).waitFor();
     expect(await page.locator('.verdict, .loading').count()).toBe(0);
     release();

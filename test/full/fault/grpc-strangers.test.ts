@@ -9,6 +9,7 @@ import { credentials, status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ListPlantsResponseSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { Admission } from '../../../src/transport/admission/admission.ts';
+import type { Authenticate } from '../../../src/transport/http/authentication.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, GrpcApp, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
 import { ALICE } from '../../support/principal.ts';
@@ -114,7 +115,7 @@ test.each<[string, number, number, OutgoingHttpHeaders, Uint8Array]>([
 ])('calls that wait, each with %s, hold no more on many connections than their bound', async (...about) => {
   const [, bytes, connections, headers, message] = about;
   // The issuer does not answer for a key that it is asked for.
-  const authenticate = ([token]: readonly string[]) => (token === 'alice' ? ALICE : new Promise<never>(() => {}));
+  const authenticate: Authenticate = (token) => (token === 'alice' ? ALICE : new Promise<never>(() => {}));
   const admission = new Admission({ maxInFlight: 100_000, maxWait: 60_000, requestMemory: MAX_HELD }, () => {});
   await using app = await GrpcApp.start(
     { listPlants: () => Promise.resolve(create(ListPlantsResponseSchema)) },
