@@ -124,5 +124,5 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
-/** What a token is remembered by: its SHA-256, so that no token can be read back. */
+/** What a token is remembered by beyond its connection: its SHA-256, so that no token can be read back. */
 const digest = (token: string): string => hash('sha256', token);

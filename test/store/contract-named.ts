@@ -44,6 +44,19 @@ export function namedContract(open: OpenStore): void {
     );
 
     test(
+      'a key is found among those of owners who use the same ones, with the longest texts',
+      on(async ({ store }) => {
+        const owners = Array.from({ length: 64 }, (_, index) => `${index} ${'𝕏'.repeat(512)}`);
+        const long = '𝕏'.repeat(512);
+        for (const [at] of owners.slice(0, 16).entries())
+          await append(store, ...owners.map((owner) => withKey(`${at}`, added(owner, BigInt(at), long, long))));
+        const asked = owners.map((owner, index) => ({ owner, idempotencyKey: `${index % 16}` }));
+        const found = await store.findByIdempotencyKeys(asked);
+        expect(found.map((event) => event?.position)).toEqual(owners.map((_, index) => (index % 16) * 64 + index + 1));
+      }),
+    );
+
+    test(
       'a batch of many keys of many owners is answered at once, on another handle too',
       on(async ({ store, second }) => {
         const owners = Array.from({ length: 512 }, (_, index) => `owner ${index}`);

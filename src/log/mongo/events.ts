@@ -63,9 +63,8 @@ export function mongoEvents(
       readConcern: { level: 'snapshot' },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const { cursor } = await retried(() => clock.runSnapshot((session) => db.command(aggregate, { session, ...BSON })));
-    const found: { last: EventDocument }[] = cursor.firstBatch;
-    const events = toEvents(found.map(({ last }) => last));
+    const found = await retried(() => clock.readSnapshot<{ last: EventDocument }>(db, aggregate, BSON));
+    const events = toEvents(found.rows.map(({ last }) => last));
     const ends = new Map(events.flatMap(({ erases, position }) => (erases ? [[erases.owner, position]] : [])));
     const byKey = new Map<string | undefined, LoggedEvent>();
     for (const event of events) {

@@ -1,5 +1,11 @@
-import type { ClientSession, Document, MongoClient, Timestamp } from 'mongodb';
+import type { ClientSession, Db, Document, Long, MongoClient, Timestamp } from 'mongodb';
 import { withCallLimit } from './client.ts';
+
+/** What a snapshot has, and when: a majority has that moment. */
+export interface SnapshotRows<Row> {
+  readonly rows: Row[];
+  readonly moment: Timestamp;
+}
 
 /**
  * The latest moment of the replica set that this instance has seen. Every read must be at least as new, so that after a
@@ -25,11 +31,24 @@ export class CausalClock {
   }
 
   /**
-   * The same for a command that reads a snapshot. Its answer has two moments: that of the snapshot, to which this
-   * advances the clock, and the session's, which a majority may not have reached. Reads as new as that would wait.
+   * The same for a command that reads a snapshot: all of its documents, and their moment. The answer has two moments:
+   * that of the snapshot, to which this advances the clock, and the session's, which a majority may not have reached.
+   * Reads as new as that would wait.
    */
-  runSnapshot(command: (session: ClientSession) => Promise<Document>): Promise<Document> {
-    return this.#run(command, ({ cursor }) => cursor.atClusterTime);
+  readSnapshot<Row>(db: Db, command: Document, options: object): Promise<SnapshotRows<Row>> {
+    const read = async (session: ClientSession) => {
+      const { cursor } = await db.command(command, { session, ...options });
+      const rows: Row[] = cursor.firstBatch;
+      const collection = cursor.ns.slice(db.databaseName.length + 1);
+      // A reply holds as many as its batch, and 16 MiB.
+      for (let next: Long = cursor.id; !next.isZero(); ) {
+        const more = await db.command({ getMore: next, collection }, { session, ...options });
+        rows.push(...more.cursor.nextBatch);
+        next = more.cursor.id;
+      }
+      return { rows, moment: cursor.atClusterTime as Timestamp };
+    };
+    return this.#run(read, ({ moment }) => moment);
   }
 
   async #run<T>(

@@ -14,7 +14,7 @@ import {
 import { storedHashes } from '../../tree/nodes.ts';
 import { type CheckpointDocument, collectionsOf, isCheckpoint, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
-import { COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
+import { BSON, COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
 import { retried } from '../connection/errors.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
@@ -82,9 +82,9 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
         readConcern: { level: 'snapshot' },
         maxTimeMS: COMMAND_LIMIT,
       };
-      const { cursor } = await clock.runSnapshot((session) => db.command(find, { session }));
-      const found = cursor.firstBatch[0] as CheckpointDocument | undefined;
-      return mongoSnapshot(db, isCheckpoint(found) ? standingOf(found) : undefined, cursor.atClusterTime, reads);
+      const { rows, moment } = await clock.readSnapshot<CheckpointDocument>(db, find, BSON);
+      const [found] = rows;
+      return mongoSnapshot(db, isCheckpoint(found) ? standingOf(found) : undefined, moment, reads);
     },
 
     /**
@@ -138,10 +138,9 @@ async function readRows<Found extends Document>(
     readConcern: { level: 'snapshot' },
     maxTimeMS: COMMAND_LIMIT,
   };
-  const { cursor } = await retried(() =>
-    clock.runSnapshot((session) => db.command(aggregate, { session, ...FOUND_ROWS })),
+  const { rows: found } = await retried(() =>
+    clock.readSnapshot<Found | CheckpointDocument>(db, aggregate, FOUND_ROWS),
   );
-  const found: (Found | CheckpointDocument)[] = cursor.firstBatch;
   // Without a checkpoint this is something else that was found.
   const checkpoint = present(found.pop() as CheckpointDocument | undefined);
   return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
