@@ -13,9 +13,10 @@ export const doctorCommand = (): Command =>
       'after',
       `
 Prints one line per finding: ok, warn (good to know) or fail (with what to do).
-The exit code is 1 if there is a fail. Checks whether the store can be read, key
-files, certificates and file permissions, the disk, whether the issuer, the
-witnesses and Kafka answer, and what /readyz of the service on this host says.
+The exit code is 1 if there is a fail. Checks whether the store can be read, the
+rights of MongoDB's user, key files, certificates and file permissions, the disk,
+whether the issuer, the witnesses and Kafka answer, and what /readyz of the
+service on this host says.
 Run it as the user of the service, with the same environment.
 To check what the store has, run plantstore audit verify.
 

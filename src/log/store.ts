@@ -48,6 +48,12 @@ export interface Changes {
   readonly erased?: string | undefined;
 }
 
+/** Rights that a database user lacks, such as `remove on plants`: those of the service, and those of erasures alone. */
+export interface MissingRights {
+  readonly service: readonly string[];
+  readonly erasure: readonly string[];
+}
+
 /** Consecutive nodes of level 1 of the Merkle tree (c2sp.org/tlog-tiles): n is of the events 256n + 1 to 256n + 256. */
 export interface Nodes {
   /** Index of the first. */
@@ -358,6 +364,9 @@ export interface Store {
 
   /** A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. */
   fault(): Promise<Fault | undefined>;
+
+  /** What the database does not allow its user. */
+  missingRights(): Promise<MissingRights>;
 
   /** Releases everything. No other method may be called afterwards. */
   close(): Promise<void>;

@@ -3,16 +3,17 @@ import type { Config } from '../../config.ts';
 import { openReader } from '../../log/sqlite/connection.ts';
 import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
+import type { Store } from '../../log/store.ts';
 import { defaultOrigin } from '../../transparency/log-key.ts';
 import { withStore } from '../with-store.ts';
 import { examineFiles } from './files.ts';
-import { type Finding, fail, ok, reasonOf } from './finding.ts';
+import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 import { examineIssuer, examineKafka, examineService, examineWitnesses } from './reach.ts';
 
 /** Examines everything that the settings name. Changes nothing, and works while the service runs. */
 export async function* examine(config: Config): AsyncGenerator<Finding> {
-  const { finding, log } = await examineStore(config);
-  yield finding;
+  const { findings, log } = await examineStore(config);
+  yield* findings;
   yield* await examineFiles(config);
   yield await examineIssuer(config.issuer);
   const origin = config.logOrigin ?? (log && defaultOrigin(log));
@@ -22,7 +23,7 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
 }
 
 /** Examines whether the store that the settings name can be read. `log`: the id of its log, if it can. */
-async function examineStore(config: Config): Promise<{ readonly finding: Finding; readonly log?: string }> {
+async function examineStore(config: Config): Promise<{ readonly findings: Finding[]; readonly log?: string }> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
   try {
     return await withStore('read', async (store) => {
@@ -31,12 +32,24 @@ async function examineStore(config: Config): Promise<{ readonly finding: Finding
       if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
       const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
       const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
-      if (checkpoint > position) return { finding: fail('store', `${ends}: the log has lost events`), log };
-      return { finding: ok('store', `${store.name} is readable; ${ends}`), log };
+      if (checkpoint > position) return { findings: [fail('store', `${ends}: the log has lost events`)], log };
+      return { findings: [ok('store', `${store.name} is readable; ${ends}`), ...(await rightsOf(store))], log };
     });
   } catch (error) {
-    return { finding: fail('store', `${where}: ${reasonOf(error)}`) };
+    return { findings: [fail('store', `${where}: ${reasonOf(error)}`)] };
   }
+}
+
+/** Examines whether the user of the database may do what the service does. Says nothing if it may. */
+async function rightsOf(store: Store): Promise<Finding[]> {
+  const { service, erasure } = await store.missingRights();
+  if (service.length > 0)
+    return [
+      fail('store', `the database user may not ${service.join(', ')}: give it the role of docs/mongodb.md, "Users"`),
+    ];
+  if (erasure.length === 0) return [];
+  const message = `the database user may not ${erasure.join(', ')}, so only another one can erase owners`;
+  return [warn('store', `${message}: run plantstore erase with a user who may, or grant it (docs/erasure.md)`)];
 }
 
 /** Throws if a start would refuse the database for its schema, as reads do not. */

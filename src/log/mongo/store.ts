@@ -13,6 +13,7 @@ import { mongoErasures } from './erasures.ts';
 import { mongoEvents } from './events.ts';
 import { mongoLeases } from './leases.ts';
 import { mongoReadModel } from './read-model/read-model.ts';
+import { missingRights } from './rights.ts';
 import { checkSchema, INDEXES } from './schema.ts';
 
 /**
@@ -33,6 +34,7 @@ function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Pr
     ...mongoLeases(collections, clock, transactions),
     ...mongoErasures(collections, clock),
     fault: () => faultIn(db, clock),
+    missingRights: () => missingRights(db),
     async close() {
       if (isClosed) return;
       isClosed = true;

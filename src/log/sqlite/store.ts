@@ -152,6 +152,10 @@ function sqliteStore(
       return integrityFault(path);
     }),
 
+    async missingRights() {
+      return { service: [], erasure: [] };
+    },
+
     async close() {
       await writeAheadLog.settled();
       if (!db.isOpen) return;

@@ -296,6 +296,21 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     expect(await one.unfinished()).toEqual([]);
     await one.close();
     await two.close();
+    const doctor = async (user: string) => {
+      const { stdout } = await command(['doctor'], { MONGODB_URI: set.uri('plantstore').replace('//', `//${user}@`) });
+      return stdout.split('\n').filter((line) => /^\w+ +store /.test(line));
+    };
+    const readable = expect.stringMatching(/^ok +store .* is readable/);
+    expect(await doctor(`service:${password}`)).toEqual([
+      readable,
+      expect.stringMatching(/^warn +store .* may not update on events, so only another one can erase owners: run /),
+    ]);
+    expect(await doctor(`auditor:${password}`)).toEqual([
+      readable,
+      expect.stringMatching(
+        /^fail .* may not insert on events, insert on checkpoints, update on checkpoints, find on leases, .*, remove on plants: give it the role of docs\/mongodb.md/,
+      ),
+    ]);
     const refused = await command(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
     const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
@@ -322,6 +337,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     const byAdmin = {
       MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
     };
+    expect((await command(['doctor'], byAdmin)).stdout).not.toMatch(/may not/);
     expect(await command(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\{"position":2,"events":1,"subjectKey":"[0-9a-f]{32}"\}\n$/),

@@ -8,6 +8,7 @@ import {
   type FirstRows,
   type Leaseholder,
   lostCheckpoint,
+  type MissingRights,
   type Nodes,
   type PlantRow,
   RefusedAppendError,
@@ -327,6 +328,10 @@ export class MemoryStore implements Store {
   async cleared(): Promise<void> {}
 
   async fault(): Promise<undefined> {}
+
+  async missingRights(): Promise<MissingRights> {
+    return { service: [], erasure: [] };
+  }
 
   async close(): Promise<void> {}
 }
