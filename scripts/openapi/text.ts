@@ -91,8 +91,8 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   in: 'header',
   description:
     'A unique key for this request, such as a UUID: 1 to 255 characters, with or without quotes ' +
-    '(draft-ietf-httpapi-idempotency-key-header). For ' +
-    '24 hours, the same request with the same key is not executed again and returns the first answer.',
+    '(draft-ietf-httpapi-idempotency-key-header). The same request with the same key is not executed again and ' +
+    'returns the first answer.',
   // No example: pages that try out requests would send it, and the second request would count as a repetition of the
   // first.
   schema: { type: 'string', minLength: 1 },

@@ -13,9 +13,6 @@ export interface IdempotencyKey {
 /** Most characters that a key may have. */
 export const MAX_IDEMPOTENCY_KEY = 255;
 
-/** Milliseconds from the event's time after which a key can be used for another request. */
-export const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
-
 /** A string that is unique for each pair of key and owner, whatever they contain. Undefined when there is no key. */
 export const idempotencyString = ({
   owner,

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
-import { IDEMPOTENCY_TTL } from '../../src/domain/idempotency.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
@@ -19,6 +18,8 @@ const RIGHT: readonly PlantEvent[] = [
   deleted('alice', 1n),
   added('alice', 1n, 'x'.repeat(1_024), '🌱'.repeat(1_024)),
 ];
+
+const DAY = 24 * 60 * 60 * 1_000;
 
 /** What no decider writes after RIGHT, and what is said of it. */
 const WRONG: readonly (readonly [string, PlantEvent, RegExp])[] = [
@@ -93,14 +94,14 @@ export function decisionsContract(name: string, open: OpenStore): void {
     );
 
     test(
-      'an event id that is no UUID is found; an idempotency key that has expired may be used again',
+      'an event id that is no UUID is found; 1.0.0 let an idempotency key be used again after a day',
       on(async ({ store }) => {
         const events = chain(EMPTY_HEAD, RIGHT);
         const second = events[1]!;
         const head = headAt(events.at(-1)!);
         const again = { ...added('alice', 9n), idempotencyKey: 'k' };
-        const early = seal(head, again, crypto.randomUUID(), second.time + IDEMPOTENCY_TTL - 1);
-        const late = seal(head, again, crypto.randomUUID(), second.time + IDEMPOTENCY_TTL);
+        const early = seal(head, again, crypto.randomUUID(), second.time + DAY - 1);
+        const late = seal(head, again, crypto.randomUUID(), second.time + DAY);
         const other = await open();
         await other.store.append([...events, early]);
         expect((await verdictOf(other.store)).places).toEqual({ decisions: early.position });

@@ -435,9 +435,9 @@ export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PUR
  * Lists are linearizable: a list reflects every write that any instance acknowledged before the call. So a request
  * needs no minimum position.
  *
- * CreatePlant and DeletePlant accept an idempotency key, as metadata or header `idempotency-key`. For 24 hours, a
- * repeated request with the same key has no further effect and returns the first response. Another request with the
- * same key fails with FAILED_PRECONDITION.
+ * CreatePlant and DeletePlant accept an idempotency key, as metadata or header `idempotency-key`. A repeated request
+ * with the same key has no further effect and returns the first response. Another request with the same key fails with
+ * FAILED_PRECONDITION.
  *
  * A failed call has google.rpc.Status details, unless the transport itself ends it: ErrorInfo (`reason` is stable,
  * `domain` is "plantstore"), BadRequest if a field is invalid, RetryInfo if a retry may succeed.

@@ -1,6 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { PlantEvent } from '../../domain/events.ts';
-import { IDEMPOTENCY_TTL } from '../../domain/idempotency.ts';
 import { PLANT_FIELDS, plantOfTexts, textsOf, withKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { OwnedRow } from '../../log/store.ts';
@@ -18,6 +17,9 @@ const TABLES = `
     PRIMARY KEY (owner, id)) STRICT, WITHOUT ROWID;
   CREATE TABLE keys (owner TEXT, key TEXT, time INTEGER, PRIMARY KEY (owner, key)) STRICT, WITHOUT ROWID;
   BEGIN`;
+
+/** Milliseconds after which 1.0.0 let an idempotency key be used again. */
+const KEY_TTL = 24 * 60 * 60 * 1_000;
 
 /** The fold of any number of events in bounded memory, and a temporary file that goes when it is disposed of. */
 export class Fold implements Disposable {
@@ -48,7 +50,7 @@ export class Fold implements Disposable {
     this.#remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
     this.#use = db.prepare(
       `INSERT INTO keys VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${IDEMPOTENCY_TTL}`,
+       ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${KEY_TTL}`,
     );
     this.#erase = ['plants', 'keys'].map((table) => db.prepare(`DELETE FROM ${table} WHERE owner = ?`));
     this.#rows = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');

@@ -8,7 +8,7 @@ import {
 } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { leavesPlant } from '../../domain/events.ts';
-import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
+import { refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal, subjectOf } from '../event/chain.ts';
 import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
@@ -87,7 +87,8 @@ export function plan(head: Head, commands: readonly Submitted[], known: Known, c
     const { idempotencyKey } = command;
     if (idempotencyKey === undefined) return undefined;
     const earlier = left.named.get(idempotencyKey) ?? (left.isErased ? undefined : known.eventOf(command));
-    if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
+    // For as long as the log has the event, so that no clock decides whether a retry is done again.
+    if (earlier === undefined) return undefined;
     return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });
   };
   const erasure = (command: EraseOwner, eventId: string): CommandDecision => {

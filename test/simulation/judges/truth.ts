@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_TTL, idempotencyString } from '../../../src/domain/idempotency.ts';
+import { idempotencyString } from '../../../src/domain/idempotency.ts';
 import { keyString, type Plant, plantFields } from '../../../src/domain/plant.ts';
 import { headAt, leafHash, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
@@ -151,8 +151,7 @@ export class Truth {
     const name = idempotencyString(event);
     if (name === undefined) return;
     const earlier = this.#named.get(name);
-    if (earlier !== undefined && logged.time - earlier.time < IDEMPOTENCY_TTL)
-      throw wrong(`repeats the key of the event at ${earlier.position}`);
+    if (earlier !== undefined) throw wrong(`repeats the key of the event at ${earlier.position}`);
     this.#named.set(name, logged);
   }
 
