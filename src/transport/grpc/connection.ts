@@ -8,6 +8,14 @@ import type { Paced, ReadPace } from './pace.ts';
 import { EarlyBytes, handleOf } from './sockets.ts';
 import { OpenStreams, RapidResets, SmallPieces } from './streams.ts';
 
+/**
+ * Milliseconds after which a connection ends once its calls have, and so its client opens another one: a balancer can
+ * move it to a new instance. The connections of one moment end within a tenth more. (The library would do the same, but
+ * by a timer of a length of its own for each, of which Node keeps 160 bytes for the hour.)
+ */
+const AGE = 60 * 60_000;
+/** Milliseconds that its calls then have. The longest list of plants has 4 minutes. */
+const AGE_GRACE = 5 * 60_000;
 /** Milliseconds for a client to read why its connection ends. */
 const FAREWELL = 1_000;
 /**
@@ -76,6 +84,8 @@ export class GrpcConnection extends Connection implements Paced {
   readonly #resets = new RapidResets();
   readonly #pieces = new SmallPieces();
   #session: Http2Session | undefined;
+  /** When it is old, by `performance.now()`. */
+  readonly #oldAt = performance.now() + AGE * (1 + Math.random() / 10);
   /** Bytes that had been read at the last `readSince`, and those of calls since. */
   #known = 0;
   /** What TLS takes. */
@@ -229,10 +239,13 @@ export class GrpcConnection extends Connection implements Paced {
     this.#count();
   }
 
-  /** Counts what has arrived since the last look, and what was not read since. */
+  /** Counts what has arrived since the last look, and what was not read since. Ends it once it is old. */
   look(): void {
     this.#pieces.look(this.#streams.look());
     this.#count();
+    const age = performance.now() - this.#oldAt;
+    if (age >= AGE_GRACE) this.#endAtOnce();
+    else if (age >= 0 && this.#session?.closed === false) this.#session.close();
   }
 
   /** Its calls would wait for turns in which nothing is left to do. */

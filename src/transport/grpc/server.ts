@@ -161,7 +161,8 @@ const uncalled = ({ methods }: DescService): Record<string, () => void> =>
  * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one
  * without a token costs. Its address is not banned, because behind a proxy it would be everybody's.
  *
- * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
+ * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds. For
+ * old connections, see GrpcConnection.
  */
 const limitsOf = (idleTimeout: number): ServerOptions => ({
   'grpc.max_receive_message_length': MAX_MESSAGE,
@@ -170,10 +171,6 @@ const limitsOf = (idleTimeout: number): ServerOptions => ({
   'grpc.keepalive_time_ms': idleTimeout * 500,
   'grpc.keepalive_timeout_ms': idleTimeout * 400,
   'grpc.max_connection_idle_ms': 5 * 60_000,
-  // Makes clients reconnect, so that a balancer can move them to new instances. The grace period lets the longest list
-  // of plants end, which has 4 minutes.
-  'grpc.max_connection_age_ms': 60 * 60_000,
-  'grpc.max_connection_age_grace_ms': 5 * 60_000,
 });
 
 /** The status of a failed call: code and message, and both with the details as a google.rpc.Status (AIP-193). */
