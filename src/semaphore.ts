@@ -19,11 +19,6 @@ export const LEFT = new PlantStoreError('CANCELLED', 'the client went away while
 /** The owner of all callers without a token: they share permits, and are told of no owner. No owner has this name. */
 export const NOBODY = '';
 
-/**
- * Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map.
- */
-const REMEMBERED = 1_024;
-
 /** How many permits a semaphore has. */
 export interface SemaphoreOptions {
   readonly permits: number;
@@ -162,9 +157,9 @@ export class Semaphore {
     if (this.#turns.size > 0) this.#grantSoon();
   };
 
-  /** Forgets an owner that has no permit and waits for none, if many are remembered. */
+  /** Forgets an owner that has no permit and waits for none. */
   #leave({ owner, used, waiting }: Share): void {
-    if (used === 0 && waiting.length === 0 && this.#shares.size > REMEMBERED) this.#shares.delete(owner);
+    if (used === 0 && waiting.length === 0) this.#shares.delete(owner);
   }
 
   /** Gives out free permits in the next turn of the event loop: on SQLite, work would else be done in one turn. */

@@ -1,10 +1,8 @@
-import { batch, computed, effect, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { type Claims, claimsOf, faultOf, tokenIn } from './claims.ts';
 
 const KEY = 'plantstore.token';
 const IN_ADDRESS = '#token=';
-/** Milliseconds between two looks whether the token has expired. */
-const LOOK = 1_000;
 
 /** The signed-in user, according to the token. */
 export interface Session {
@@ -81,18 +79,4 @@ export function takeTokenFromAddress(): void {
   if (claims === undefined) hadBadLink.value = true;
   else if (present !== undefined && present.claims.subject !== claims.subject) offered.value = { token: text, claims };
   else signIn(text);
-}
-
-/** Notices when the token expires, without a call. The service accepts it for half a minute more. */
-export function watchExpiry(): void {
-  effect(() => {
-    const current = session.value;
-    if (current === undefined || refusal.value !== undefined) return;
-    const look = (): void => {
-      if (current.claims.expires <= Date.now()) refusal.value = 'Your token has expired.';
-    };
-    look();
-    const timer = setInterval(look, LOOK);
-    return () => clearInterval(timer);
-  });
 }

@@ -113,6 +113,7 @@ export class EventLog {
     const { head, checkpoint, size, bytes } = this.#follower.tail;
     return {
       head: head.position,
+      time: head.time,
       checkpoint,
       pending: this.#committer.pending + (this.#forwarding?.pending ?? 0),
       tail: { events: size, bytes, most: this.#limits.tailBytes },

@@ -39,6 +39,8 @@ export interface ForwardObserver {
 export interface LogStatus {
   /** Position of the last event. */
   readonly head: number;
+  /** Time of the last event, in milliseconds since 1970. */
+  readonly time: number;
   /** Position up to which the read model is folded. */
   readonly checkpoint: number;
   /** Commands that were accepted and are not answered yet. */
@@ -47,7 +49,7 @@ export interface LogStatus {
   readonly tail: { readonly events: number; readonly bytes: number; readonly most: number };
   /** When the log was last read successfully, by the monotonic clock. Undefined before the first time. */
   readonly syncedAt: number | undefined;
-  /** Unfinished erasures of all instances, and when the oldest began, in milliseconds since 1970. */
+  /** Unfinished erasures of all instances, and when the oldest was first seen here, by the monotonic clock. */
   readonly erasures: { readonly count: number; readonly since: number | undefined };
   /** The role of this instance among the others. Undefined if it has not joined any. */
   readonly role: 'writer' | 'forwards' | 'alone' | undefined;

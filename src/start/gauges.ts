@@ -13,6 +13,11 @@ export function logGauges(metrics: Metrics, log: EventLog): void {
   gauge('plantstore_commands_pending', 'Accepted commands without a result yet.', ({ pending }) => pending);
   gauge('plantstore_log_head_position', 'Position of the last event known to this instance.', ({ head }) => head);
   gauge(
+    'plantstore_log_ahead_seconds',
+    'By how much the time of the last event is ahead of the clock of this instance; 0 if it is not.',
+    ({ time }) => Math.max(0, time - Date.now()) / 1000,
+  );
+  gauge(
     'plantstore_read_model_position',
     'Checkpoint of the read model, as known to this instance.',
     ({ checkpoint }) => checkpoint,
@@ -25,8 +30,8 @@ export function logGauges(metrics: Metrics, log: EventLog): void {
   gauge('plantstore_erasures_pending', 'Erasures of owners that are not complete.', ({ erasures }) => erasures.count);
   gauge(
     'plantstore_erasure_oldest_seconds',
-    'Seconds since the start of the oldest incomplete erasure; 0 if there is none.',
-    ({ erasures: { since } }) => (since === undefined ? 0 : Math.max(0, Date.now() - since) / 1000),
+    'Seconds since this instance first saw the oldest incomplete erasure; 0 if there is none.',
+    ({ erasures: { since } }) => (since === undefined ? 0 : (performance.now() - since) / 1000),
   );
   gauge('plantstore_tail_events', 'Events kept in memory.', ({ tail }) => tail.events);
   gauge('plantstore_tail_bytes', 'Approximate memory of the events kept in memory.', ({ tail }) => tail.bytes);

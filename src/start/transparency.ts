@@ -75,6 +75,6 @@ function cosigningGauges(metrics: Metrics, cosigned: CosignedCheckpoints | undef
   metrics.gauge(
     'plantstore_cosigned_checkpoint_age_seconds',
     'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
-    () => cosigned && Math.max(0, Date.now() - cosigned.status.since) / 1_000,
+    () => cosigned && (performance.now() - cosigned.status.since) / 1_000,
   );
 }

@@ -26,13 +26,18 @@ export const cosignatureKey = (name: string, privateKey: KeyObject): VerifierKey
  * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has
  * seen this tree, and none inconsistent with it, as of now. `clock` gives milliseconds since 1970.
  */
-export const cosigner = (name: string, privateKey: KeyObject, clock: () => number = Date.now): Signer => ({
-  name,
-  id: keyId(cosignatureKey(name, privateKey)),
-  sign: (text) => {
-    const seconds = BigInt(Math.floor(clock() / 1_000));
-    const timestamp = Buffer.alloc(8);
-    timestamp.writeBigUInt64BE(seconds);
-    return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
-  },
-});
+export function cosigner(name: string, privateKey: KeyObject, clock: () => number = Date.now): Signer {
+  let last = 0;
+  return {
+    name,
+    id: keyId(cosignatureKey(name, privateKey)),
+    sign: (text) => {
+      // With a clock that was set back, an earlier cosignature would state that it had not seen this tree yet.
+      last = Math.max(last, clock());
+      const seconds = BigInt(Math.floor(last / 1_000));
+      const timestamp = Buffer.alloc(8);
+      timestamp.writeBigUInt64BE(seconds);
+      return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
+    },
+  };
+}

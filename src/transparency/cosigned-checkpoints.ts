@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import type { Head } from '../log/event/event.ts';
 import { Backoff } from '../time/backoff.ts';
-import { monotonic, wallTime } from '../time/host.ts';
+import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { formatSignature, type Signature } from '../tlog/note.ts';
 import type { Checkpoints } from './checkpoints.ts';
@@ -58,7 +58,7 @@ export class CosignedCheckpoints implements Checkpoints {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #cosigned: SignedCheckpoint | undefined;
-  #since = wallTime();
+  #since = monotonic();
   #nextAt = 0;
   #fault: Error | undefined;
 
@@ -141,7 +141,7 @@ export class CosignedCheckpoints implements Checkpoints {
     // A late cosignature may belong to an earlier round.
     if (this.#cosigned !== undefined && checkpoint.size < this.#cosigned.size) return;
     this.#cosigned = { ...checkpoint, note: checkpoint.note + cosignatures.map(formatSignature).join('') };
-    this.#since = wallTime();
+    this.#since = monotonic();
     this.#tell(undefined);
     this.#nextAt = monotonic() + REFRESH;
   }

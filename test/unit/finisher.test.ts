@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
+import { Metrics } from '../../src/observe/metrics/metrics.ts';
+import { logGauges } from '../../src/start/gauges.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
@@ -30,4 +32,26 @@ test('an instance that may not erase holds up none that may', async () => {
   const outcome = await lastOf(log.erase({ owner: 'gone', actor: 'operator', key }));
   expect(outcome).toMatchObject({ position: 2, events: 1 });
   for (const each of [first, log]) await each.close();
+});
+
+test('a clock that was a year ahead is told by the log, and does not hide how long an erasure waits', async () => {
+  const { store } = await openMemoryStore();
+  await append(store, added('gone', 1n));
+  const log = await openLog(store, { onFault: () => {} });
+  const { now } = Date;
+  const ahead = vi.spyOn(Date, 'now').mockImplementation(() => now() + 365 * 86_400_000);
+  // Nothing moves the read model.
+  const erasing = log.erase({ owner: 'gone', actor: 'operator' });
+  while (log.status.erasures.count === 0) await erasing.next();
+  ahead.mockRestore();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const metrics = new Metrics();
+  logGauges(metrics, log);
+  const told = await metrics.values();
+  expect(told.plantstore_log_ahead_seconds).toBeGreaterThan(364 * 86_400);
+  expect(told.plantstore_erasures_pending).toBe(1);
+  expect(told.plantstore_erasure_oldest_seconds).toBeGreaterThan(0);
+  expect(told.plantstore_erasure_oldest_seconds).toBeLessThan(60);
+  await erasing.return?.(undefined as never);
+  await log.close();
 });

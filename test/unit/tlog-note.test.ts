@@ -154,6 +154,13 @@ describe('cosignatures', () => {
     expect(() => openNote(note, [noteKey('witness.example', two)])).toThrow('no signature by');
   });
 
+  test('never state an earlier time than the one before, although the clock is set back', () => {
+    const times = [5_000, 2_000, 7_000];
+    const witness = cosigner('witness.example', two, () => times.shift()!);
+    const stated = [1, 2, 3].map(() => cosignedAt(witness.sign(checkpoint)));
+    expect(stated).toEqual([5_000, 5_000, 7_000]);
+  });
+
   test('of another time, of a note, or cut short are refused', () => {
     const { id } = cosigner('witness.example', two);
     const signed = (bytes: Uint8Array) => () =>

@@ -101,6 +101,8 @@ async function certificates(grpcTls: NonNullable<Config['grpcTls']>, hasOthers: 
   const { certificate: path } = grpcTls;
   try {
     const { leaf } = readCertificates(grpcTls);
+    if (leaf.validFromDate.getTime() > Date.now())
+      return [fail('gRPC TLS', `the certificate in ${path} is not valid before ${leaf.validFrom}: check the clock`)];
     const left = leaf.validToDate.getTime() - Date.now();
     if (left <= 0) return [fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`)];
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;

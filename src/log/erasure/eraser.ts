@@ -140,7 +140,7 @@ async function* outcome(parts: EraserParts, position: number, key: Uint8Array): 
 /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
 async function* finishEarlier(parts: EraserParts, owner: string): AsyncGenerator<EraseProgress, Erased | undefined> {
   let last: Erased | undefined;
-  for (const unfinished of await parts.follower.store.unfinished()) {
+  for (const unfinished of await parts.finisher.look()) {
     const { position, erases } = unfinished;
     if (erases.owner !== owner) continue;
     yield* finished(parts, position);
@@ -158,7 +158,7 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
     // Another instance may have appended the event. Before this one has read it, a server that was deposed would know
     // of no erasure, as if this one were complete.
     const isRead = follower.tail.head.position >= position;
-    const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
+    const mine = isRead ? (await finisher.look()).find((each) => each.position === position) : undefined;
     if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
     // The finisher leaves such a one out.
     if (mine !== undefined) verifyContent(mine);

@@ -1,3 +1,4 @@
+import { monotonic } from '../../time/host.ts';
 import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
@@ -37,6 +38,8 @@ export class Finisher {
   readonly #lease: Lease;
   #pending: LogStatus['erasures'] = { count: 0, since: undefined };
   #running: Promise<void> | undefined;
+  /** The oldest unfinished erasure, and when it was first seen. */
+  #oldest: { readonly position: number | undefined; readonly since: number } = { position: undefined, since: 0 };
   /** What is being done, by the position of OwnerErased. */
   readonly #progress = new Map<number, EraseProgress>();
 
@@ -63,10 +66,14 @@ export class Finisher {
     return isCleared && this.#publishes && !isPublished;
   }
 
-  /** Looks for the unfinished erasures of all instances. */
-  async look(): Promise<readonly Unfinished[]> {
+  /** Looks for the unfinished erasures of all instances. Callers share a look, which begins after their calls. */
+  readonly look: () => Promise<readonly Unfinished[]> = shareCalls(() => this.#look());
+
+  async #look(): Promise<readonly Unfinished[]> {
     const unfinished = await this.#store.unfinished();
-    this.#pending = { count: unfinished.length, since: unfinished[0]?.time };
+    const [oldest] = unfinished;
+    if (oldest?.position !== this.#oldest.position) this.#oldest = { position: oldest?.position, since: monotonic() };
+    this.#pending = { count: unfinished.length, since: oldest && this.#oldest.since };
     return unfinished;
   }
 

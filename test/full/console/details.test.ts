@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { PlantStore } from '../../../client/index.ts';
+import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import { CHROMIUM, openConsole } from './browser.ts';
 import { startScene } from './scene.ts';
 
@@ -55,11 +56,12 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
   });
 
   test('with a token that has expired, no pane says that it loads', async () => {
-    const claims = { sub: 'al', scope: 'plants:read plants:audit', exp: 1 };
-    const expired = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+    const { mintToken } = await openDevelopmentIssuer(scene.service.dataDirectory);
+    const scope = 'plants:read plants:audit';
+    const expired = await mintToken({ owner: 'al', ownerClaim: 'sub', ttl: -60, scope });
     await using opened = await openConsole(scene, { token: expired });
     const { page } = opened;
-    await page.getByText('Your token has expired.').waitFor();
+    await page.getByText('the token has expired').waitFor();
     await page.getByText('--owner al ').waitFor();
     for (const pane of ['Plants', 'Log', 'Time', 'Instance']) {
       await page.getByRole('link', { name: pane, exact: true }).click();

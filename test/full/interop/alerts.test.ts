@@ -130,6 +130,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   PlantstorePublisherBehind: having(constant(90), 'plantstore_publisher_lag_seconds'),
   PlantstorePublisherDegraded: having(constant(1), 'plantstore_publisher_degraded'),
   PlantstoreErasureStuck: having(constant(1_000), 'plantstore_erasure_oldest_seconds'),
+  PlantstoreLogAhead: having(constant(100), 'plantstore_log_ahead_seconds'),
   PlantstoreNotCosigned: having(constant(400), 'plantstore_cosigned_checkpoint_age_seconds'),
   PlantstoreLogBroken: having(constant(1), 'plantstore_log_broken'),
   PlantstoreReadModelBroken: having(constant(1), 'plantstore_read_model_broken'),

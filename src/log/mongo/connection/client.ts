@@ -55,6 +55,8 @@ export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
  */
 const CLIENT: MongoClientOptions = {
   appName: 'plantstore',
+  // So that a peak keeps no hundred connections of each client open for good.
+  maxIdleTimeMS: 5 * 60_000,
   readPreference: 'primary',
   retryReads: true,
   retryWrites: false,
