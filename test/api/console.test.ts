@@ -85,7 +85,10 @@ test('its files are kept for good, come in fewer bytes to who can read those, an
 test('what is not there, and what may not be done, is answered as everywhere', async () => {
   expectError(await nobody('GET', '/console/assets/main.js'), 404, 5);
   expectError(await nobody('GET', '/console/assets/..%2findex.html'), 404, 5);
+  expectError(await nobody('GET', '/console/assets/%00'), 404, 5);
   expectError(await nobody('GET', '/console/nothing'), 404, 5);
+  for (const headers of [{ 'if-match': '"1"' }, { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }])
+    expectError(await nobody('GET', '/docs', { headers }), 400, 3);
   const reply = await nobody('POST', '/console');
   expectError(reply, 405, 12);
   expect(reply.headers.allow).toBe('GET, HEAD');

@@ -186,6 +186,24 @@ test.each([
   expect(text).toMatch(answer);
 });
 
+test.each([
+  ['the flags of a compression and another', '\x03\0\0\0\0', /unimplemented/],
+  ['flags that nobody knows', '\x04\0\0\0\x02{}', /invalid_argument/],
+  [
+    'more fields than a message may have',
+    Buffer.concat([Buffer.from([4, 0, 0, 7, 210]), Buffer.alloc(2_002, 8)]),
+    /invalid_argument/,
+  ],
+  ['a byte behind it', '\0\0\0\0\x02{}x', /invalid_argument/],
+  ['another message behind it', '\0\0\0\0\x02{}\0\0\0\0\x02{}', /invalid_argument/],
+  ['nothing', '', /invalid_argument/],
+])('an envelope with %s is refused, and the fault is the client’s', async (_, body, answer) => {
+  for (const type of ['application/connect+json', 'application/connect+proto'])
+    expect((await send('POST', STREAM, { headers: { 'content-type': type }, body })).text).toMatch(answer);
+  const { text } = await send('POST', LIST, { headers: { 'content-type': 'application/grpc-web+proto' }, body });
+  expect(text).toMatch(/grpc-status: (3|12)\r/);
+});
+
 // What is no JSON, test/api/rest-edges.test.ts sends over Connect too.
 test.each([
   ['empty', 'json', ''],

@@ -278,6 +278,23 @@ describe('taken', () => {
       expect(await exchange(service.url, request)).toMatch(/^HTTP\/1.1 200 OK\r\n/);
   });
 
+  test('a method that is known to the parser alone', async () => {
+    const request = 'PLAY /plants RTSP/1.0\r\nConnection: close\r\n\r\n';
+    expect(await exchange(service.url, request)).toMatch(/^HTTP\/1.1 405 Method Not Allowed\r\n.*\r\nallow: /s);
+    expect(service.logs.filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+
+  test.each([
+    ['of known length', 'Content-Length: 2\r\n\r\n{}'],
+    ['in chunks, and empty', 'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ])('a request for an event stream with a body %s is refused, and the connection serves on', async (_, rest) => {
+    const head = `Host: x\r\nAuthorization: Bearer ${token}\r\n`;
+    const request = `GET /plants HTTP/1.1\r\n${head}Accept: text/event-stream\r\n${rest}`;
+    const next = `GET /plants HTTP/1.1\r\n${head}Connection: close\r\n\r\n`;
+    const answers = answersIn(Buffer.from(await exchange(service.url, request + next)));
+    expect(answers.map(({ status }) => status)).toEqual([400, 200]);
+  });
+
   test.each(['0.9', '2.0'])('HTTP/%s is refused: its clients understand no such answer', async (version) => {
     const request = `GET /openapi.json HTTP/${version}\r\nHost: x\r\nConnection: close\r\n\r\n`;
     expect(await exchange(service.url, request)).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);

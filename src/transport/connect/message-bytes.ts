@@ -21,14 +21,14 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
   // Connect would say that the fault is its own.
-  if (body[0] === COMPRESSED) throw compressed();
-  if (!isOneEnvelope(body)) return body;
+  if ((body[0]! & COMPRESSED) !== 0) throw compressed();
+  if (!isOneEnvelope(body)) throw malformedBody('must be one message in its envelope, with flags 0');
   const bytes = body.subarray(ENVELOPE);
   if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
   return inBinary(body, message, bytes);
 }
 
-/** Whether a body is one plain message of a stream and nothing else. Connect refuses every other one. */
+/** Whether a body is one plain message of a stream and nothing else. */
 const isOneEnvelope = (body: Buffer): boolean =>
   body.length >= ENVELOPE && body[0] === 0 && body.readUInt32BE(1) === body.length - ENVELOPE;
 

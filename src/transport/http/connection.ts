@@ -379,7 +379,7 @@ export class HttpConnection extends Connection {
 }
 
 /** Whether a request has a body. */
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
 
 /** Closes the connection of an answered request that is incomplete. */

@@ -24,6 +24,8 @@ const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
   FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'unknown path'],
+  BadRequestError: ['ROUTE_NOT_FOUND', 'unknown path'],
+  PreconditionFailedError: ['MALFORMED_REQUEST', 'send neither If-Match nor If-Unmodified-Since'],
 };
 
 /** Answers with a thrown error of any origin. Internal errors are logged and never sent. */
@@ -55,7 +57,8 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
 function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {
   if (raw.errored !== null && thrown === raw.errored)
     return new PlantStoreError('CANCELLED', 'the client went away before its request was complete');
-  const found = FOREIGN[(thrown as { code?: string } | undefined)?.code ?? ''];
+  const { code, name } = (thrown ?? {}) as { code?: string; name?: string };
+  const found = FOREIGN[code ?? name ?? ''];
   return found && new PlantStoreError(...found);
 }
 

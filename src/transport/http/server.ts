@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, METHODS, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cors } from '@connectrpc/connect';
 import fastifyCors from '@fastify/cors';
@@ -94,6 +94,8 @@ const inOrder =
   (serve: RequestListener, isDraining: () => boolean): RequestListener =>
   (request, response) => {
     if (isDraining()) response.setHeader('connection', 'close');
+    // Node's parser knows the methods of RTSP too, which its list lacks, and for which Fastify has no route.
+    if (!METHODS.includes(request.method!)) request.method = 'TRACE';
     connectionOf(request.socket).begin(response, () => serve(request, response));
   };
 

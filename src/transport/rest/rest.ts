@@ -3,9 +3,10 @@ import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import { type Call, REPLAYED_HEADER } from '../../call.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
 import type { Watch, WatchReader } from '../../plants/watch/watch.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
-import { connectionOf } from '../http/connection.ts';
+import { connectionOf, hasBody } from '../http/connection.ts';
 import { EVENT_STREAM, prefers } from '../http/headers.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
@@ -88,6 +89,9 @@ async function events(
 ): Promise<FastifyReply> {
   request.isWatch = true;
   refuseParts(request.query as Query);
+  // Nothing reads it, and what comes on a connection after the request of a stream ends that.
+  if (hasBody(request.raw))
+    throw new PlantStoreError('MALFORMED_REQUEST', 'a request for an event stream takes no body');
   await streamEvents((reader) => watch(call, reader), request, reply);
   return reply;
 }
