@@ -35,6 +35,7 @@ export class Connection {
     if (typeof token !== 'string' && typeof token !== 'function')
       throw new TypeError('token must be a token, or a function that returns one');
     if (typeof token === 'string') checkToken(token);
+    if (typeof fetcher !== 'function') throw new TypeError('there is no fetch here: pass one');
     const { href } = new URL(url);
     this.#url = href.endsWith('/') ? href.slice(0, -1) : href;
     this.#token = token;
@@ -90,18 +91,22 @@ export class Connection {
     const sent = new Headers({ ...headers, authorization: `Bearer ${token}` });
     const url = this.#url + path;
     try {
-      const answer = await this.#fetch(url, {
+      // A browser refuses to call its fetch as a method of another object.
+      const fetcher = this.#fetch;
+      const answer = await fetcher(url, {
         method,
         headers: sent,
         body: body ?? null,
         cache: 'no-store',
+        // A followed one would lose the token, or turn a write into a read.
+        redirect: 'manual',
         signal: either(signal, limit),
       });
       if (!answer.ok) throw await errorOfAnswer(answer);
       return await read(answer);
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof PlantStoreError) throw error;
+      if (error instanceof PlantStoreError || error instanceof ConnectionError) throw error;
       const within = limit.aborted ? ` within ${timeout} ms` : '';
       const advice = adviceFor(url, limit.aborted);
       throw new ConnectionError(`no complete answer arrived from ${url}${within}${advice}`, { cause: error });

@@ -142,11 +142,17 @@ export async function errorOfAnswer(answer: Response): Promise<PlantStoreError> 
   return errorOf({
     reason: answer.headers.get('plantstore-reason') ?? '',
     status: answer.status,
-    message: messageOf(text) ?? `HTTP ${answer.status}`,
+    message: messageOf(text) ?? (isRedirect(answer) ? REDIRECTED : `HTTP ${answer.status}`),
     requestId: answer.headers.get('x-request-id') ?? undefined,
     retryAfter: millisecondsOf(answer.headers.get('retry-after')),
   });
 }
+
+const REDIRECTED = 'the answer is a redirect; set url to where it leads';
+
+/** Whether an answer leads elsewhere. A browser withholds its status. */
+const isRedirect = ({ type, status }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400);
 
 /** The message of an Error body. */
 export function messageOf(text: string): string | undefined {

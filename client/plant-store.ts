@@ -14,9 +14,9 @@ export interface PlantStoreOptions {
   readonly url: string;
   readonly token: TokenSource;
   /** Milliseconds that one attempt may take; 30,000 by default. A watch has no limit. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** Replaces the global fetch. */
-  readonly fetch?: typeof fetch;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** Options of any call. */
@@ -36,13 +36,13 @@ export interface WriteOptions extends CallOptions {
 /** Options of a list. */
 export interface ListOptions extends CallOptions {
   /** Plants in each page, at least 1; 1,000 by default. */
-  readonly pageSize?: number;
+  readonly pageSize?: number | undefined;
 }
 
 /** Options of a watch. */
 export interface WatchOptions extends CallOptions {
   /** Resumes after this position instead of beginning with the state. */
-  readonly after?: bigint | number;
+  readonly after?: bigint | number | undefined;
   /**
    * Called with the error of each attempt or connection that ended before its time, before the next attempt: a
    * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not
@@ -67,10 +67,10 @@ export class PlantStore {
   readonly #connection: Connection;
   readonly #timeout: number;
 
-  /** Throws TypeError for a url or a token that is missing or wrong, and RangeError for such a timeout. */
+  /** Throws TypeError for a url, a token or a fetch that is missing or wrong, and RangeError for such a timeout. */
   constructor(options: PlantStoreOptions) {
     if (options === undefined) throw new TypeError('the options are missing: url and token');
-    const { url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) } = options;
+    const { url, token, timeout = 30_000, fetch = globalThis.fetch } = options;
     if (!Number.isInteger(timeout) || timeout < 1 || timeout > LONGEST_TIMEOUT)
       throw new RangeError(
         `timeout must be an integer from 1 to ${LONGEST_TIMEOUT}, in milliseconds, and is ${timeout}`,

@@ -16,6 +16,12 @@ const FIRST_PAUSE = 100;
 /** Most milliseconds of a pause, unless the service asks for more. */
 const LONGEST_PAUSE = 10_000;
 
+/**
+ * Most milliseconds of a wait, also if the service asks for more. A timer holds 25 days at most, and a page that was
+ * told a month by mistake is to come back by itself.
+ */
+const LONGEST_WAIT = 10 * 60_000;
+
 /** Longest Retry-After that a request waits for, in milliseconds. A longer one makes the request fail at once. */
 const LONGEST_RETRY_AFTER = 60_000;
 
@@ -58,20 +64,23 @@ export function pauseAfter(failures: number, error: unknown): number {
   return random + ((error instanceof PlantStoreError && error.retryAfter) || 0);
 }
 
-/** Waits. Rejects with the signal's reason when it aborts. */
+/** Waits, for ten minutes at most. Rejects with the signal's reason when it aborts. */
 export function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     // One of its own for each pause: Node 20 warns of more than ten listeners to one signal.
-    const ended = AbortSignal.any(signal === undefined ? [] : [signal]);
+    const ended = signal && AbortSignal.any([signal]);
     const stop = () => {
       clearTimeout(timer);
-      reject(ended.reason);
+      reject(ended?.reason);
     };
-    const timer = setTimeout(() => {
-      ended.removeEventListener('abort', stop);
-      resolve();
-    }, milliseconds);
-    ended.addEventListener('abort', stop, { once: true });
+    const timer = setTimeout(
+      () => {
+        ended?.removeEventListener('abort', stop);
+        resolve();
+      },
+      Math.min(milliseconds, LONGEST_WAIT),
+    );
+    ended?.addEventListener('abort', stop, { once: true });
   });
 }

@@ -115,7 +115,7 @@ async function* events(
   try {
     const headers = { accept: 'text/event-stream', ...(lastEventId !== '' && { 'last-event-id': lastEventId }) };
     const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE };
-    const reader = await heard(connection.send(request, async ({ body }) => body!.getReader()));
+    const reader = await heard(connection.send(request, readerOf));
     const decoder = new TextDecoder();
     const read = () =>
       reader.read().catch((cause) => {
@@ -127,6 +127,14 @@ async function* events(
   } finally {
     closed.abort();
   }
+}
+
+/** The reader of an event stream. Throws ConnectionError for another page, such as that of a proxy. */
+async function readerOf({ headers, body }: Response): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+  const type = headers.get('content-type') ?? 'nothing';
+  if (!type.startsWith('text/event-stream'))
+    throw new ConnectionError(`the answer is no event stream, but ${type}; does url lead to the service?`);
+  return body!.getReader();
 }
 
 /** What `read` gives, up to READ_AHEAD ahead of the caller. If it fails, what came before still comes first. */

@@ -15,7 +15,8 @@ export async function watchPlants(url, token, on) {
     };
     const request = fetch(`${url}/plants`, { headers, cache: 'no-store', signal: dead.signal });
     const response = await heard(request).catch(() => undefined);
-    seconds = Number(response?.headers.get('retry-after')) || 1;
+    // No more than ten minutes: a timer holds 25 days at most.
+    seconds = Math.min(Number(response?.headers.get('retry-after')) || 1, 600);
     // A proxy answers 502 or 504 while an instance restarts.
     if (response === undefined || response.status === 429 || response.status >= 500) continue;
     if (!response.ok) throw new Error(await response.text());

@@ -14,7 +14,8 @@ const source = new EventSource(`${process.env.STORE}/plants`, {
     const response = await fetch(input, { ...init, dispatcher, headers: { ...init.headers, authorization } });
     // EventSource tries again when fetch fails. It gives up after any status but 200.
     if (response.status === 429 || response.status >= 500) {
-      await sleep((Number(response.headers.get('retry-after')) || 0) * 1000);
+      // No more than ten minutes: a timer holds 25 days at most.
+      await sleep(Math.min(Number(response.headers.get('retry-after')) || 0, 600) * 1000);
       throw new Error(`HTTP ${response.status}`);
     }
     return response;

@@ -294,6 +294,30 @@ test('where an answer is late, the error says after how long, and in a page that
   vi.unstubAllGlobals();
 });
 
+test('a redirect is not followed: the error says what it is, and a write has no unknown outcome', async () => {
+  using other = await scripted(WRITTEN);
+  using fake = await scripted({ status: 301, headers: { location: `${other.url}/plants` } });
+  for (const call of [() => fake.store.add(FERN), () => fake.store.get(7), () => fake.store.delete(7)]) {
+    const error = await call().catch((error) => error);
+    expect(error).toBeInstanceOf(PlantStoreError);
+    expect(error).toMatchObject({ status: 301, message: 'the answer is a redirect; set url to where it leads' });
+  }
+  expect(other.keys).toEqual([]);
+});
+
+test('fetch is called as browsers want it: as a function', async () => {
+  using fake = await scripted({ status: 200, body: '{"id":7,"name":"Fern"}' });
+  const strict = function (this: unknown, ...call: Parameters<typeof fetch>) {
+    if (this !== undefined) throw new TypeError('Illegal invocation');
+    return fetch(...call);
+  };
+  const store = new PlantStore({ url: fake.url, token: 'x', fetch: strict });
+  expect(await store.get(7)).toEqual({ id: 7n, name: 'Fern' });
+  vi.stubGlobal('fetch', undefined);
+  expect(() => new PlantStore({ url: fake.url, token: 'x' })).toThrow('there is no fetch here: pass one');
+  vi.unstubAllGlobals();
+});
+
 describe('a token function that never returns', () => {
   const never = () => new Promise<string>(() => {});
 
@@ -357,6 +381,37 @@ describe('a read', () => {
 });
 
 describe('a watch', () => {
+  test('that is asked to wait a month waits, and for ten minutes', async () => {
+    using fake = await scripted(refusal(503, 'OVERLOADED', { 'retry-after': '2592000' }));
+    const { setTimeout } = globalThis;
+    const waits: number[] = [];
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, wait: number, ...rest: []) => {
+      waits.push(wait);
+      return setTimeout(run, wait, ...rest);
+    }) as never);
+    const stop = new AbortController();
+    const watching = fake.store.watch({ signal: stop.signal });
+    await watching.next();
+    const next = watching.next();
+    while (!waits.includes(600_000)) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(Math.max(...waits)).toBe(600_000);
+    stop.abort();
+    await expect(next).rejects.toThrow();
+    expect(fake.keys).toHaveLength(1);
+  });
+
+  test('says of another page that it is no event stream', async () => {
+    withoutPauses();
+    using fake = await scripted({ status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const watching = fake.store.watch({ onDisconnect: ({ message }) => resolve(message) });
+    await watching.next();
+    const next = watching.next();
+    expect(await promise).toBe('the answer is no event stream, but text/html; does url lead to the service?');
+    void watching.return();
+    await next;
+  });
+
   test('goes on where its connection was cut, with nothing left out and nothing twice', async () => {
     const { store, direct } = await newStore();
     const stop = new AbortController();
