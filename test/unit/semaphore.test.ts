@@ -197,6 +197,14 @@ test('owners that got no permit are not remembered, however many there are', asy
   expect([semaphore.used, semaphore.waiting]).toEqual([1, 0]);
 });
 
+test('nor are those that gave theirs back', () => {
+  const { semaphore } = scene({ permits: 1, maxWaiting: 1 });
+  const before = liveBytes();
+  for (let served = 0; served < 1_000; served++)
+    (semaphore.acquire(randomBytes(4_000).toString('hex')) as Disposable)[Symbol.dispose]();
+  expect(liveBytes() - before).toBeLessThan(2_000_000);
+});
+
 /** Bytes of the heap that are in use. */
 function liveBytes(): number {
   setFlagsFromString('--expose-gc');
