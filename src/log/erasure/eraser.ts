@@ -177,13 +177,17 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
 }
 
 async function* during({ finisher }: EraserParts, position: number): AsyncGenerator<EraseProgress> {
-  const over = finisher.finish().then(() => true);
+  let isOver = false;
+  const over = finisher.finish().finally(() => {
+    isOver = true;
+  });
   // Whoever reads the progress may stop at any time.
   over.catch(() => {});
-  while ((await Promise.race([over, pause(LOOK)])) !== true) {
+  for (; !isOver; await pause(LOOK)) {
     const progress = finisher.progress(position);
     if (progress !== undefined) yield progress;
   }
+  await over;
 }
 
 const stuck = (position: number) =>

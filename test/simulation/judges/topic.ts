@@ -6,7 +6,8 @@ import { Violation } from './violation.ts';
 
 /**
  * Judges a topic that has every event up to a position: each once and in order, as it is in the log, but for those
- * whose owner was erased before they came there. An OwnerErased comes with its owner.
+ * whose owner was erased before they came there, also if a restore has brought the owner back: whoever restores erases
+ * again. An OwnerErased comes with its owner.
  */
 export function judgeTopic(truth: Truth, topic: FakeTopic): void {
   if (isOfEarlierLog(truth, topic)) judgeOneLog(truth, topic);
@@ -28,7 +29,8 @@ function judgeWhole(truth: Truth, { messages, end }: FakeTopic): void {
     const owner = truth.erasedOwners.get(eventId) ?? plantEventOf(logged)?.owner;
     const message = byPosition.get(position);
     if (message === undefined) {
-      const isExcused = type !== 'OwnerErased' && truth.erasedAt(owner!) > position;
+      const isErased = truth.erasedAt(owner!) > position || truth.wasErasedAfter(position, owner!);
+      const isExcused = type !== 'OwnerErased' && isErased;
       if (!isExcused) throw wrong(`${position} is missing`, owner);
     } else if (message.value !== eventMessage(logged)?.value) throw wrong(`${position} is another event`, owner);
   }

@@ -94,6 +94,13 @@ export class Truth {
     return last;
   }
 
+  /** Whether an owner was erased after a position in a log before a restore. */
+  wasErasedAfter(position: number, owner: string): boolean {
+    const erases = ({ type, eventId }: LoggedEvent) =>
+      type === 'OwnerErased' && this.erasedOwners.get(eventId) === owner;
+    return this.earlier.some((log) => log.slice(position).some(erases));
+  }
+
   #append(logged: LoggedEvent): void {
     const { position, eventId, type, event } = logged;
     this.#follows(logged);
