@@ -139,16 +139,14 @@ test('what an erasure that was cut short has left is of this release, unless it 
     await steps.next();
     expect(await faultHere()).toBeUndefined();
     openSqlite(opened.directory).close();
-    const copied = db.prepare(`SELECT name FROM sqlite_schema WHERE name GLOB '${table.name}_*[0-9a-f]'`);
-    const { name } = copied.get() as { name: string };
-    expect(name).toBeDefined();
-    db.exec(`DROP TRIGGER ${name}_delete`);
-    expect(await faultHere()).toBe(`gone: ${name}_delete`);
-    db.exec(`DROP TRIGGER ${name}_insert; ALTER TABLE ${name} RENAME TO ${name}_former`);
+    const { copy, former } = table;
+    db.exec(`DROP TRIGGER ${copy}_delete`);
+    expect(await faultHere()).toBe(`gone: ${copy}_delete`);
+    db.exec(`DROP TRIGGER ${copy}_insert; ALTER TABLE ${copy} RENAME TO ${former}`);
     expect(await faultHere()).toBeUndefined();
-    db.exec(`ALTER TABLE ${name}_former ADD COLUMN note TEXT`);
-    expect(await faultHere()).toBe(`defined otherwise than by this release: ${name}_former`);
-    db.exec(`DROP TABLE ${name}_former`);
+    db.exec(`ALTER TABLE ${former} ADD COLUMN note TEXT`);
+    expect(await faultHere()).toBe(`defined otherwise than by this release: ${former}`);
+    db.exec(`DROP TABLE ${former}`);
   }
   db.close();
   await opened.cleanup();

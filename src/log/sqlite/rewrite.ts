@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
-import { copyOf, FORMER, isCopy, type KeyedTable } from './schema.ts';
+import { copyOf, dropTriggers, type KeyedTable } from './schema.ts';
 
 /** Rows of one step: a few milliseconds of the event loop, and of the write lock. */
 const STEP = 500;
@@ -12,35 +11,23 @@ const STEP = 500;
  *
  * A new table gets all rows in steps; meanwhile, triggers insert into it and delete from it what comes and goes in the
  * old one, whose rows are never updated or replaced. Then it takes the name, and the old table is emptied in steps,
- * which overwrites its pages. A call that ends early has done no harm: the next one removes what it has left. A call
- * that goes on after another one began finds its tables gone, and rejects.
+ * which overwrites its pages. A call that ends early has done no harm: the next one removes what it has left. Only the
+ * process that has the data directory to itself calls this, and no two calls at a time.
  */
 export async function* rewrite(db: DatabaseSync, table: KeyedTable): AsyncGenerator<void> {
-  retireCopies(db, table);
+  const { name, copy, former } = table;
+  if (isThere(db, copy))
+    transaction(db, () => db.exec(`${dropTriggers(table)}; ALTER TABLE ${copy} RENAME TO ${former}`));
   yield* removeFormer(db, table);
-  const copy = begin(db, table);
-  yield* copyRows(db, table, copy);
-  replace(db, table, copy);
+  transaction(db, () => db.exec(copyOf(table)));
+  yield* copyRows(db, table);
+  transaction(db, () =>
+    db.exec(`${dropTriggers(table)}; ALTER TABLE ${name} RENAME TO ${former}; ALTER TABLE ${copy} RENAME TO ${name}`),
+  );
   yield* removeFormer(db, table);
 }
 
-/** From here on, no earlier call can put its copy in the place of the table. */
-function retireCopies(db: DatabaseSync, table: KeyedTable): void {
-  transaction(db, () => {
-    removeTriggers(db, table);
-    for (const name of copiesOf(db, table))
-      if (!name.endsWith(FORMER)) db.exec(`ALTER TABLE ${name} RENAME TO ${name}${FORMER}`);
-  });
-}
-
-/** Creates the new table, with triggers that repeat every change of the old one. Returns its name. */
-function begin(db: DatabaseSync, table: KeyedTable): string {
-  const copy = `${table.name}_${randomUUID().replaceAll('-', '')}`;
-  transaction(db, () => db.exec(copyOf(table, copy)));
-  return copy;
-}
-
-async function* copyRows(db: DatabaseSync, { name, key }: KeyedTable, copy: string): AsyncGenerator<void> {
+async function* copyRows(db: DatabaseSync, { name, copy, key }: KeyedTable): AsyncGenerator<void> {
   const above = `FROM ${name} WHERE (${key}) > (${key.map(() => '?')}) ORDER BY ${key} LIMIT`;
   const last = db.prepare(`SELECT ${key} ${above} 1 OFFSET ${STEP - 1}`);
   last.setReturnArrays(true);
@@ -62,32 +49,13 @@ function copyStep(last: StatementSync, insert: StatementSync, after: readonly st
   return end;
 }
 
-function replace(db: DatabaseSync, table: KeyedTable, copy: string): void {
-  transaction(db, () => {
-    removeTriggers(db, table);
-    db.exec(`ALTER TABLE ${table.name} RENAME TO ${copy}${FORMER}; ALTER TABLE ${copy} RENAME TO ${table.name}`);
-  });
+async function* removeFormer(db: DatabaseSync, { former, key }: KeyedTable): AsyncGenerator<void> {
+  if (!isThere(db, former)) return;
+  const remove = db.prepare(`DELETE FROM ${former} WHERE (${key}) IN
+    (SELECT ${key} FROM ${former} ORDER BY ${key} LIMIT ${STEP})`);
+  while (remove.run().changes > 0) yield;
+  db.exec(`DROP TABLE ${former}`);
 }
 
-async function* removeFormer(db: DatabaseSync, table: KeyedTable): AsyncGenerator<void> {
-  for (const name of copiesOf(db, table).filter((each) => each.endsWith(FORMER))) {
-    const remove = db.prepare(`DELETE FROM ${name} WHERE (${table.key}) IN
-      (SELECT ${table.key} FROM ${name} ORDER BY ${table.key} LIMIT ${STEP})`);
-    while (remove.run().changes > 0) yield;
-    db.exec(`DROP TABLE ${name}`);
-  }
-}
-
-function removeTriggers(db: DatabaseSync, { name }: KeyedTable): void {
-  for (const trigger of namesOf(db, `type = 'trigger' AND tbl_name = '${name}'`)) db.exec(`DROP TRIGGER ${trigger}`);
-}
-
-/** Tables of somebody else may have similar names. */
-const copiesOf = (db: DatabaseSync, table: KeyedTable): string[] =>
-  namesOf(db, "type = 'table'").filter((name) => isCopy(table, name));
-
-const namesOf = (db: DatabaseSync, condition: string): string[] =>
-  db
-    .prepare(`SELECT name FROM sqlite_schema WHERE ${condition}`)
-    .all()
-    .map(({ name }) => String(name));
+const isThere = (db: DatabaseSync, table: string): boolean =>
+  db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;

@@ -15,6 +15,9 @@ export const PLANTS_CHECKPOINT = "'plants'";
 /** A table whose rows come and go anywhere in the order of its key: see rewrite.ts. */
 export interface KeyedTable {
   readonly name: string;
+  /** The name of the table that is to take its place, and of the one whose place was taken, which has to be removed. */
+  readonly copy: string;
+  readonly former: string;
   /** The statement that creates the table under a name. */
   readonly create: (name: string) => string;
   readonly key: readonly string[];
@@ -23,6 +26,8 @@ export interface KeyedTable {
 /** The read model. */
 export const PLANTS: KeyedTable = {
   name: 'plants',
+  copy: 'plants_copy',
+  former: 'plants_former',
   create: (name) => `CREATE TABLE ${name} (
     owner TEXT NOT NULL,
     id    INTEGER NOT NULL,
@@ -38,6 +43,8 @@ export const PLANTS: KeyedTable = {
  */
 export const KEYS: KeyedTable = {
   name: 'idempotency_keys',
+  copy: 'idempotency_keys_copy',
+  former: 'idempotency_keys_former',
   create: (name) => `CREATE TABLE ${name} (
     owner           TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
@@ -48,7 +55,7 @@ export const KEYS: KeyedTable = {
 };
 
 /** The copy of a table that rewrite.ts fills, with the triggers that repeat every change of the table in it. */
-export const copyOf = ({ name, create, key }: KeyedTable, copy: string): string => `${create(copy)};
+export const copyOf = ({ name, copy, create, key }: KeyedTable): string => `${create(copy)};
   CREATE TRIGGER ${copy}_insert AFTER INSERT ON ${name} BEGIN
     INSERT INTO ${copy} SELECT * FROM ${name} WHERE (${key}) = (${key.map((column) => `new.${column}`)});
   END;
@@ -56,8 +63,9 @@ export const copyOf = ({ name, create, key }: KeyedTable, copy: string): string 
     DELETE FROM ${copy} WHERE (${key}) = (${key.map((column) => `old.${column}`)});
   END`;
 
-/** Tables that rewrite.ts only has to remove have names with this end. */
-export const FORMER = '_former';
+/** Ends what the triggers do. */
+export const dropTriggers = ({ copy }: KeyedTable): string =>
+  `DROP TRIGGER IF EXISTS ${copy}_insert; DROP TRIGGER IF EXISTS ${copy}_delete`;
 
 const TABLES = `
   CREATE TABLE events (
@@ -206,17 +214,13 @@ function differs(object: SchemaObject, own: ReadonlyMap<string, SchemaObject>): 
 function ownObjects(found: readonly SchemaObject[]): SchemaObject[] {
   using made = new DatabaseSync(':memory:');
   made.exec(TABLES);
-  for (const { name } of found.filter(({ type }) => type === 'table')) {
-    const table = [KEYS, PLANTS].find((each) => isCopy(each, name));
-    if (table !== undefined) made.exec(name.endsWith(FORMER) ? table.create(name) : copyOf(table, name));
+  const there = new Set(found.map(idOf));
+  for (const table of [KEYS, PLANTS]) {
+    if (there.has(`table ${table.copy}`)) made.exec(copyOf(table));
+    if (there.has(`table ${table.former}`)) made.exec(table.create(table.former));
   }
   return objectsIn(made);
 }
-
-/** Whether a name is that of a copy of the table, with FORMER at its end or without. */
-export const isCopy = (table: KeyedTable, name: string): boolean => COPY.exec(name)?.[1] === table.name;
-
-const COPY = /^(.*)_[0-9a-f]{32}(?:_former)?$/;
 
 /** What a statement says. SQLite puts the name of a renamed table in quotes. */
 const definitionOf = (sql: string): string => sql.replaceAll(/["\s]+/g, ' ').replace(' (', '(');
