@@ -1,5 +1,4 @@
 import type { DescMethod, DescService, MessageShape } from '@bufbuild/protobuf';
-import type { Authenticator } from './auth/authenticator.ts';
 import type { Principal } from './auth/principal.ts';
 import type { Cancellation } from './log/commit/committer.ts';
 
@@ -40,8 +39,6 @@ type Method<Desc extends DescMethod> = Desc['methodKind'] extends 'unary'
 /** A service for gRPC and Connect: its descriptor, and its methods by local name, which take decoded requests. */
 export interface Service {
   readonly desc: DescService;
-  /** Authenticates callers over gRPC, if the service has callers of its own. */
-  readonly authenticate?: Authenticator['authenticate'];
   readonly methods: {
     readonly [localName: string]: (request: never, call: StreamingCall) => Promise<object> | AsyncIterable<object>;
   };

@@ -33,7 +33,7 @@ export function instancesOf(
     /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
     made,
     /** Adds the service that takes the commands of the others. It takes none before `join`. */
-    addTo: (server: Registry) => addForwarding(server, () => receiver),
+    addTo: (server: Registry) => addForwarding(server, () => receiver!),
     /** Whether a call's metadata show the secret of the lease that this instance holds. */
     isInstance: (headers: IncomingHttpHeaders) => receiver?.admits(String(headers[SECRET] ?? '')) === true,
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */

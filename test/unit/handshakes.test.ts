@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { Receiver } from '../../src/log/forward/receiver.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { leafCertificate } from '../../src/transport/forward/contact.ts';
 import { addForwarding } from '../../src/transport/forward/service.ts';
@@ -260,18 +261,19 @@ test.each(['', '\x16\x03\x01'])(
 
 test('strangers who open all connections end none of another instance', async () => {
   const crowded = new Admission({ maxInFlight: 9, maxWait: 500, requestMemory: MIB, maxConnections: 4 }, () => {});
-  const addInternal = (registry: Registry) => addForwarding(registry, () => undefined);
+  const begin = (_say: unknown, end: () => void) => ({ receive: () => {}, finish: end, abandon: () => {} });
+  const addInternal = (registry: Registry) => addForwarding(registry, () => ({ begin }) as unknown as Receiver);
   await using app = await GrpcApp.start({}, { admission: crowded, addInternal, isInstance: () => true });
   const link = rawSession(app.address);
   const path = '/plantstore.internal.v1.ForwardingService/Forward';
-  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 7 });
+  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
   const strangers = Array.from({ length: 8 }, () =>
     connect(Number(new URL(`http://${app.address}`).port), '127.0.0.1'),
   );
   sockets.push(...strangers);
   const ended = strangers.map((socket) => once(socket.on('error', () => {}).resume(), 'close'));
   await Promise.race(ended);
-  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 7 });
+  expect(await rawCall(link, { ':path': path }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
   link.destroy();
 });
 

@@ -5,7 +5,6 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 
 /** The state of one key after its last event in the tail. */
 export interface TailEntry {
-  readonly owner: string;
   readonly id: bigint;
   /** Undefined: deleted. */
   readonly state: PlantState;
@@ -63,7 +62,7 @@ export class Memtable {
     const { owner, plantId: id } = event;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined) this.#named.set(idempotency, logged);
-    const entry: TailEntry = { owner, id, state: stateAfter(event), position };
+    const entry: TailEntry = { id, state: stateAfter(event), position };
     const owned = this.#owners.get(owner);
     if (owned === undefined) {
       this.#owners.set(owner, [entry]);

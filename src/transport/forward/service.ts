@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { type Metadata, type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import {
   ForwardingService,
   type ForwardRequest,
@@ -14,37 +14,19 @@ export const SECRET = 'plantstore-secret';
 
 type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
 
-const REFUSED = {
-  code: status.PERMISSION_DENIED,
-  details: 'this service is internal to the instances of this log',
-};
-
 /**
- * Adds plantstore.internal.v1.ForwardingService to a server. It admits only callers with the secret of the lease that
- * this instance holds as the writer; tokens do not count. `receiver`: undefined until this instance takes commands from
- * others.
+ * Adds plantstore.internal.v1.ForwardingService to a server, which lets none but other instances call it: see
+ * `isInstance` in GrpcServerOptions. `receiver`: that of this instance, once any may.
  */
-export function addForwarding(
-  server: Pick<Server, 'addService'>,
-  receiver: () => Pick<Receiver, 'admits' | 'begin'> | undefined,
-): void {
+export function addForwarding(server: Pick<Server, 'addService'>, receiver: () => Pick<Receiver, 'begin'>): void {
   const { forward } = definitionOf(ForwardingService);
   // Keeps unknown fields, so that a command with one is noticed.
   const requestDeserialize = (bytes: Buffer) => fromBinary(ForwardRequestSchema, bytes);
   server.addService(
     { forward: { ...forward!, requestDeserialize } },
-    {
-      forward: (call: Call) => {
-        const open = receiver();
-        if (open?.admits(secretOf(call.metadata)) === true) serve(call, open);
-        else call.emit('error', REFUSED);
-      },
-    },
+    { forward: (call: Call) => serve(call, receiver()) },
   );
 }
-
-/** The secret in a call's metadata, which other instances show. */
-const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
 
 function serve(call: Call, receiver: Pick<Receiver, 'begin'>): void {
   const reception = receiver.begin(

@@ -30,7 +30,7 @@ export const HANDSHAKE_HELD = 64 * 1024;
  * connection's turn, once the client's first record is there, and then counts as memory of requests. Few of them are
  * read at once; all others wait in their sockets.
  */
-export class Handshakes implements HandshakeListener {
+export class Handshakes {
   readonly server: TlsServer;
   readonly #admission: Admission;
   readonly #milliseconds: number;
@@ -81,16 +81,19 @@ export class Handshakes implements HandshakeListener {
     for (const handshake of this.#byName.values()) handshake.end();
   }
 
+  /** Its connection does not begin as TLS does. */
   plain(handshake: Handshake): void {
     this.#over(handshake);
     this.#plain(handshake.socket);
   }
 
+  /** Its client's first record is there. */
   whole(handshake: Handshake): void {
     this.#whole.push(handshake);
     this.#next();
   }
 
+  /** It is its turn to begin. */
   begin(handshake: Handshake): void {
     this.#coming.delete(handshake);
     this.#read.add(handshake);
@@ -146,16 +149,6 @@ export class Handshakes implements HandshakeListener {
   }
 }
 
-/** What is told of a handshake. */
-interface HandshakeListener {
-  /** Its connection does not begin as TLS does. */
-  plain(handshake: Handshake): void;
-  /** Its client's first record is there. */
-  whole(handshake: Handshake): void;
-  /** It is its turn to begin. */
-  begin(handshake: Handshake): void;
-}
-
 /** A connection of which it is not known yet what it speaks, or that does not speak TLS yet. */
 class Handshake extends Connection {
   readonly protocol = 'grpc';
@@ -163,18 +156,18 @@ class Handshake extends Connection {
   readonly name: string;
   isOver = false;
   readonly #admission: Admission;
-  readonly #listener: HandshakeListener;
+  readonly #all: Handshakes;
   readonly #early: EarlyBytes;
   readonly #timer: NodeJS.Timeout;
   #isWhole = false;
 
   /** Ends its connection after so many milliseconds, unless it is finished. */
-  constructor(socket: Socket, admission: Admission, milliseconds: number, listener: HandshakeListener) {
+  constructor(socket: Socket, admission: Admission, milliseconds: number, all: Handshakes) {
     super(admission.fresh.grpc);
     this.socket = socket;
     this.name = nameOf(socket);
     this.#admission = admission;
-    this.#listener = listener;
+    this.#all = all;
     this.#timer = setTimeout(() => this.end(), milliseconds);
     admission.opened(this);
     this.#early = new EarlyBytes(socket, MAX_RECORD, () => this.#receive());
@@ -190,7 +183,7 @@ class Handshake extends Connection {
     const { bytes } = this.#early;
     if (bytes[0] !== FIRST) {
       this.#early.putBack();
-      this.#listener.plain(this);
+      this.#all.plain(this);
       return;
     }
     const { length } = bytes;
@@ -201,7 +194,7 @@ class Handshake extends Connection {
     this.#admission.memory.set(this, length);
     if (this.#isWhole || length < HEAD || length < HEAD + bytes.readUInt16BE(LENGTH)) return;
     this.#isWhole = true;
-    this.#listener.whole(this);
+    this.#all.whole(this);
   }
 
   override work(): boolean {
@@ -213,7 +206,7 @@ class Handshake extends Connection {
     // It may have been ended to make room.
     if (socket.destroyed) return false;
     this.#admission.turns.follows(SIGNATURE);
-    this.#listener.begin(this);
+    this.#all.begin(this);
     return false;
   }
 

@@ -41,9 +41,9 @@ export interface GrpcServerOptions extends ListenerTls {
   readonly observer?: RequestObserver;
   /** Whether clients should send calls here. Asked at every health check, and ten times a second for watches. */
   readonly isReady: () => boolean;
-  /** Adds a service for other instances, which authenticates its calls. No admission, no reflection of it. */
+  /** Adds a service for other instances, which alone may call it. No admission, no reflection of it. */
   readonly addInternal?: (registry: Registry) => void;
-  /** Whether the metadata of a call to that service show that another instance makes it. */
+  /** Whether the metadata of a call to that service show that another instance makes it. Default: none does. */
   readonly isInstance?: (headers: IncomingHttpHeaders) => boolean;
 }
 
@@ -142,11 +142,7 @@ const servedMethods = (
 ): [string, Serving][] =>
   service.desc.methods.map((method) => [
     `/${service.desc.typeName}/${method.name}`,
-    {
-      authenticate: service.authenticate ?? authenticate,
-      answer: answerOf(service, method, stop),
-      input: method.input,
-    },
+    { authenticate, answer: answerOf(service, method, stop), input: method.input },
   ]);
 
 /** The library wants a handler of each method, in whose place ServedCall answers. */
