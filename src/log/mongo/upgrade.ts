@@ -1,7 +1,6 @@
 import { Binary, type Db, Long } from 'mongodb';
 import { Backoff } from '../../time/backoff.ts';
 import { pause } from '../../time/pause.ts';
-import { sameHash } from '../../tlog/hash.ts';
 import { BrokenChainError, headAfterIntact } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import { LONGEST_LEASE, type Store } from '../store.ts';
@@ -24,7 +23,7 @@ import { type EventDocument, toEventDocument, toLoggedEvent } from './documents.
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 import { unconnected } from './store.ts';
 
-/** First and longest pause before a step is done again, in milliseconds. */
+/** First and longest pause before the next attempt, in milliseconds. */
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
@@ -40,9 +39,9 @@ const REBUILT = /^plants_[1-9][0-9]*$/;
 /**
  * Takes over the store of 1.0.0 in the database of a URI, with no instance running. Does nothing to a store of this
  * release. All events are verified before anything is written. Then each is replaced by its new form, in place, and the
- * read model is made from them, by `repair`. A step that MongoDB does not answer, or whose primary is gone, is done
- * again after a call of `onWait`, however long that lasts. May end at any moment, and the next call goes on; several
- * calls at once do each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with
+ * read model is made from them, by `repair`. May end at any moment, and the next call goes on; several calls at once do
+ * each other no harm. So where MongoDB does not answer, or the primary is gone, it begins again after a call of
+ * `onWait`, however long that lasts. From the first write on, 1.0.0 refuses the database. Rejects with
  * UnsuitableDatabaseError when there is nothing to take over, an instance runs, a right is missing, or an event does
  * not verify.
  */
@@ -52,10 +51,18 @@ export async function* upgradeMongo(
   onWait: (fault: string) => void = () => {},
 ): AsyncGenerator<UpgradeStep> {
   const { client, db, store } = unconnected(uri, {});
-  const patiently = patience(onWait);
+  const attempt = { isAlone: false };
+  let taken: Store | undefined;
   try {
-    await patiently(() => withCallLimit(client.connect()));
-    yield* upgraded(db, store, repair, patiently);
+    for (const backoff = new Backoff(PAUSE, MAX_PAUSE); ; await pause(backoff.next()))
+      try {
+        await withCallLimit(client.connect());
+        taken ??= store();
+        return yield* upgraded(db, taken, repair, attempt);
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        onWait((explain(error) as Error).message);
+      }
   } catch (error) {
     throw hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {
@@ -63,81 +70,49 @@ export async function* upgradeMongo(
   }
 }
 
-/** Does a step until it succeeds, or fails for a reason that waiting does not change. Every step may be done again. */
-type Patience = <T>(step: () => Promise<T>) => Promise<T>;
-
-const patience =
-  (onWait: (fault: string) => void): Patience =>
-  async (step) => {
-    for (const backoff = new Backoff(PAUSE, MAX_PAUSE); ; await pause(backoff.next())) {
-      try {
-        return await step();
-      } catch (error) {
-        if (!isPassing(error)) throw error;
-        onWait((explain(error) as Error).message);
-      }
-    }
-  };
-
-async function* upgraded(db: Db, store: () => Store, repair: Repair, patiently: Patience): AsyncGenerator<UpgradeStep> {
+/**
+ * One attempt. `isAlone`: an earlier one has found that no instance runs since 1.0.0 refuses the database. A lease may
+ * then be that of its own repair.
+ */
+async function* upgraded(
+  db: Db,
+  store: Store,
+  repair: Repair,
+  attempt: { isAlone: boolean },
+): AsyncGenerator<UpgradeStep> {
   const collections = collectionsOf(db);
   const { meta } = collections;
-  await patiently(() => checkServers(db));
-  const schema = await patiently(() => withCallLimit(meta.findOne({ _id: 'schema' })));
+  await checkServers(db);
+  const schema = await withCallLimit(meta.findOne({ _id: 'schema' }));
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
-  const taken = store();
   // A missing right is told before anything is done.
-  await patiently(() => taken.mayErase());
-  await patiently(() => checkStopped(collections));
+  await store.mayErase();
+  if (!attempt.isAlone) await checkStopped(collections);
   const isUpgrading = { _id: 'schema', isUpgrading: true } as const;
   try {
-    const log = await logIn(collections, patiently);
+    const log = await logIn(collections);
     if (!hasBegun) yield* walked(log, [], 'verified', async () => {});
     // From here on 1.0.0 refuses the database, so that no instance of it can meet events of both forms.
     const begun = { $set: { version: SCHEMA_VERSION, isUpgrading: true } } as const;
-    await patiently(() => withCallLimit(meta.updateOne({ _id: 'schema', version: FORMER_VERSION }, begun)));
+    await withCallLimit(meta.updateOne({ _id: 'schema', version: FORMER_VERSION }, begun));
     hasBegun = true;
     // An instance may have started meanwhile.
-    await patiently(() => checkStopped(collections));
-    const noted = await patiently(() => notesIn(db));
-    const end = yield* walked(log, noted, 'written', (events) => patiently(() => write(collections, events)));
+    if (!attempt.isAlone) await checkStopped(collections);
+    attempt.isAlone = true;
+    const noted = await notesIn(db);
+    const end = yield* walked(log, noted, 'written', (events) => write(collections, events));
     // Otherwise another call has done it all, and instances may run.
-    if ((await patiently(() => withCallLimit(meta.findOne(isUpgrading)))) === null) return;
-    const append = (events: readonly LoggedEvent[]) => patiently(() => appended(taken, events));
-    await appendErasures({ append }, end, noted);
+    if ((await withCallLimit(meta.findOne(isUpgrading))) === null) return;
+    await appendErasures(store, end, noted);
   } catch (error) {
     throw error instanceof BrokenChainError ? unverified(db, error, hasBegun) : error;
   }
-  await patiently(() => ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(NOTES))));
-  await patiently(() => createIndexes(collections));
-  await patiently(async () => takeReadModel(db, collections, await taken.head()));
-  yield* foldedAgain(taken, repair, patiently);
-  await patiently(() => withCallLimit(meta.updateOne(isUpgrading, { $unset: { isUpgrading: true } })));
-}
-
-/** Appends an event, also if it stands there by an attempt whose answer was lost: then nobody has appended after it. */
-async function appended(store: Store, events: readonly LoggedEvent[]): Promise<number> {
-  const count = await store.append(events);
-  if (count > 0) return count;
-  return sameHash((await store.head()).hash, events[0]!.hash) ? 1 : 0;
-}
-
-/** Repairs until one repair succeeds: the next one leaves alone what is right. */
-async function* foldedAgain(store: Store, repair: Repair, patiently: Patience): AsyncGenerator<UpgradeStep> {
-  let steps = folded(store, repair);
-  for (;;) {
-    const step = await patiently(async () => {
-      try {
-        return await steps.next();
-      } catch (error) {
-        steps = folded(store, repair);
-        throw error;
-      }
-    });
-    if (step.done === true) return;
-    yield step.value;
-  }
+  await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(NOTES)));
+  await createIndexes(collections);
+  await takeReadModel(db, collections, await store.head());
+  yield* folded(store, repair);
+  await withCallLimit(meta.updateOne(isUpgrading, { $unset: { isUpgrading: true } }));
 }
 
 function unverified({ databaseName }: Db, error: BrokenChainError, hasBegun: boolean): Error {
@@ -176,11 +151,11 @@ async function checkStopped({ leases }: Collections): Promise<void> {
  * The log, whose events have either form. Each batch is a query of its own: no cursor expires, however long writes
  * take.
  */
-async function logIn({ events }: Collections, patiently: Patience): Promise<FormerLog<AnyDocument>> {
+async function logIn({ events }: Collections): Promise<FormerLog<AnyDocument>> {
   const options = { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT } as const;
-  const last = await patiently(() => withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } })));
+  const last = await withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } }));
   const find = (after: number) => events.find({ _id: { $gt: Long.fromNumber(after) } }, options).toArray();
-  const read = (after: number) => patiently(() => withCallLimit(find(after)) as Promise<AnyDocument[]>);
+  const read = (after: number) => withCallLimit(find(after)) as Promise<AnyDocument[]>;
   return { total: Number(last?._id ?? 0), read, eventOf };
 }
 
