@@ -1,7 +1,6 @@
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf, sizeOf } from '../event/event.ts';
 import { Memtable } from './memtable.ts';
-import { EventWindow } from './window.ts';
 
 type Listener = (events: readonly LoggedEvent[]) => void;
 
@@ -12,7 +11,10 @@ type Listener = (events: readonly LoggedEvent[]) => void;
 export class Tail {
   /** What its events leave of plants and idempotency keys. */
   readonly memtable = new Memtable();
-  readonly #window: EventWindow;
+  /** The last events of the log, by position, without a gap. */
+  readonly #events = new Map<number, LoggedEvent>();
+  /** Position of the oldest of them, or of the next one of the log if there is none. */
+  #first: number;
   #base: number;
   #head: Head;
   #bytes = 0;
@@ -37,7 +39,7 @@ export class Tail {
   constructor(head: Head, recentBytes = 0, onFault: (error: unknown) => void = () => {}) {
     this.#onFault = onFault;
     this.#recentBytes = recentBytes;
-    this.#window = new EventWindow(head.position + 1);
+    this.#first = head.position + 1;
     this.#base = head.position;
     this.#checkpoint = head.position;
     this.#head = head;
@@ -73,7 +75,7 @@ export class Tail {
    * an erasure: what that removes may be gone from the store, and is not shown from memory.
    */
   get readableAfter(): number {
-    return Math.max(this.#window.first - 1, this.#erased);
+    return Math.max(this.#first - 1, this.#erased);
   }
 
   /** No event from before this position may be shown from memory: it was the last erasure, or the tail began again. */
@@ -83,12 +85,17 @@ export class Tail {
 
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
-    return this.#window.at(position);
+    return this.#events.get(position);
   }
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
   after(position: number, limit = Number.POSITIVE_INFINITY): LoggedEvent[] {
-    return this.#window.after(position, limit);
+    if (position + 1 < this.#first)
+      throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.#first}`);
+    const events: LoggedEvent[] = [];
+    const end = Math.min(position + limit, this.#head.position);
+    for (let at = position + 1; at <= end; at++) events.push(this.#events.get(at)!);
+    return events;
   }
 
   /**
@@ -101,7 +108,7 @@ export class Tail {
 
   /** Whether the log reaches this position, and memory has all events after it. */
   #reaches(position: number): boolean {
-    return position <= this.#head.position && position + 1 >= this.#window.first;
+    return position <= this.#head.position && position + 1 >= this.#first;
   }
 
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
@@ -120,7 +127,7 @@ export class Tail {
       if (event.position !== this.#head.position + 1)
         throw new RangeError(`position ${event.position} does not follow ${this.#head.position}`);
       news.push(event);
-      this.#window.push(event);
+      this.#events.set(event.position, event);
       this.#bytes += sizeOf(event);
       if (event.type === 'OwnerErased') this.#erased = event.position;
       this.memtable.apply(event);
@@ -149,7 +156,8 @@ export class Tail {
 
   /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
-    this.#window.restart(head.position + 1);
+    this.#events.clear();
+    this.#first = head.position + 1;
     this.memtable.clear();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
@@ -200,13 +208,16 @@ export class Tail {
     let base = Math.min(this.#checkpoint, this.#head.position);
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base > this.#base) this.#release(base);
-    const isOver = () => this.#keptBytes > this.#recentBytes || this.#window.first <= this.#erased;
-    while (this.#window.first <= this.#base && isOver()) this.#keptBytes -= sizeOf(this.#window.shift());
+    const isOver = () => this.#keptBytes > this.#recentBytes || this.#first <= this.#erased;
+    while (this.#first <= this.#base && isOver()) {
+      this.#keptBytes -= sizeOf(this.#events.get(this.#first)!);
+      this.#events.delete(this.#first++);
+    }
   }
 
   /** Moves the base. The events up to it are kept for a while, without what was known of their keys. */
   #release(base: number): void {
-    const released = this.#window.after(this.#base, base - this.#base);
+    const released = this.after(this.#base, base - this.#base);
     for (const event of released) {
       const size = sizeOf(event);
       this.#bytes -= size;

@@ -214,7 +214,7 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'a reader goes on from memory that does not reach back to it',
     file: 'log/tail/tail.ts',
     from: `return position > this.#outdatedTo && this.#reaches(position) ? this.after(position) : undefined;`,
-    to: `return position > this.#head.position ? undefined : this.after(Math.max(position, this.#window.first - 1));`,
+    to: `return position > this.#head.position ? undefined : this.after(Math.max(position, this.#first - 1));`,
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
