@@ -213,7 +213,7 @@ function lifeOf(follower: Follower, owner: string): Life {
     isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);
   });
   const confirm = async () => {
-    await follower.sync();
+    await follower.lookAtRows();
     if (isOver) throw ERASED;
   };
   return { confirm, close };
