@@ -1,20 +1,15 @@
 import type { Reason } from '../domain/errors.ts';
-import type { LoggedEvent } from './event/event.ts';
 
-/** One append, after its commands were answered or put back. */
-export interface AppendedBatch {
-  /** The events that are in the log now, in order. The first and the last show the positions of the batch. */
-  readonly events: readonly LoggedEvent[];
-  /** Seconds from the decision to the store's answer, including retries. */
-  readonly seconds: number;
-  /** `conflict`: another instance was faster. `unknown`: the rest may or may not be in the log. */
-  readonly outcome: 'landed' | 'conflict' | 'unknown';
-}
+/** Of an append. `conflict`: another instance was faster. `unknown`: the rest may or may not be in the log. */
+export type AppendOutcome = 'landed' | 'conflict' | 'unknown';
 
 /** Observes the committer. It runs on the committer's path, so its methods must be fast and must not throw. */
 export interface LogObserver {
-  /** Called after each append, before its commands are answered. */
-  appended(batch: AppendedBatch): void;
+  /**
+   * Called after each append, before its commands are answered: with the number of events that are in the log now, and
+   * the seconds from the decision to the store's answer, including retries.
+   */
+  appended(events: number, seconds: number, outcome: AppendOutcome): void;
   /** Called for each command that was not applied, or whose outcome is unknown. */
   refused(reason: Reason): void;
 }

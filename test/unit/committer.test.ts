@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
-import type { AppendedBatch } from '../../src/log/observer.ts';
+import type { AppendOutcome } from '../../src/log/observer.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append } from '../support/events.ts';
 
@@ -10,15 +10,18 @@ const addOf = (id: bigint) =>
 test('a command that lost its position is decided at the end of the log as it is after the pause, whatever others append meanwhile', async () => {
   const { store, second } = await openMemoryStore();
   const others = await second();
-  const outcomes: AppendedBatch['outcome'][] = [];
+  const outcomes: AppendOutcome[] = [];
   let id = 0n;
-  const appended = ({ outcome }: AppendedBatch) => {
+  const appended = (_events: number, _seconds: number, outcome: AppendOutcome) => {
     outcomes.push(outcome);
     // Within the pause.
     if (outcome === 'conflict') setTimeout(() => void append(others, added('bob', id++)), 1);
   };
-  const log = await openLog(store, { onFault: () => {}, observer: { appended, refused: () => {} } });
+  const { promise: looked, resolve: onReachable } = Promise.withResolvers<unknown>();
+  const log = await openLog(store, { onFault: () => {}, onReachable, observer: { appended, refused: () => {} } });
   onTestFinished(() => log.close());
+  // The next look of an idle log is 100 ms away, and would show it the other's event.
+  await looked;
   await append(others, added('bob', id++));
   expect(await log.submit(addOf(1n))).toMatchObject({ position: 3 });
   expect(outcomes).toEqual(['conflict', 'landed']);

@@ -241,11 +241,8 @@ export class Committer {
       const begun = monotonic();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
       this.#appends.appended(position, landed);
-      this.#observer?.appended({
-        events: decided.events.slice(0, landed),
-        seconds: (monotonic() - begun) / 1000,
-        outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
-      });
+      const outcome = landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown';
+      this.#observer?.appended(landed, (monotonic() - begun) / 1000, outcome);
       this.#answerLanded(commands, decided, landed);
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && monotonic() >= deadline)

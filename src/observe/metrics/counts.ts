@@ -115,8 +115,8 @@ export function commitMetrics(metrics: Metrics): LogObserver & { fault(): void }
     help: 'Faults of the store that an append or the projector handled.',
   });
   return {
-    appended({ events, seconds, outcome }) {
-      size.observe(events.length);
+    appended(events, seconds, outcome) {
+      size.observe(events);
       duration.observe(seconds);
       if (outcome === 'conflict') conflicts.inc();
     },
