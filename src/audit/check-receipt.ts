@@ -5,7 +5,7 @@ import { type NotedCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
 import { cosignedAt, signatureBy, signersOf } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { nameOfVerifierKey, parseLogKey, parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { nameOfVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -19,18 +19,17 @@ export interface Proved {
   readonly cosigned: readonly { readonly name: string; readonly time: number }[];
 }
 
-/** Verifies a receipt by the vkeys of its log and of witnesses, each of which must have cosigned, or throws why not. */
-export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
+/** Verifies a receipt by the keys of its log and of witnesses, each of which must have cosigned, or throws why not. */
+export function checkReceipt(receipt: string, key: VerifierKey, witnesses: readonly VerifierKey[] = []): Proved {
   const { extra, index, hashes, checkpoint: note } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
-  const cosigners = witnesses.map(parseWitnessKey);
-  const checkpoint = openCheckpoint(note, parseLogKey(vkey));
+  const checkpoint = openCheckpoint(note, key);
   const { origin, size, root } = checkpoint;
   const event = openDisclosed(extra);
   if (event.position !== index + 1)
     throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);
   checkRecord(hashes, size, root, index, leafHash(event));
-  return { event, origin, size, cosigned: cosignaturesOf(checkpoint, cosigners) };
+  return { event, origin, size, cosigned: cosignaturesOf(checkpoint, witnesses) };
 }
 
 /** When each witness cosigned. Throws if one did not. */

@@ -24,9 +24,8 @@ import { unavailable } from '../log/unavailable.ts';
 import { Semaphore } from '../semaphore.ts';
 import { monotonic } from '../time/host.ts';
 import { type Checkpoint, openCheckpoint } from '../tlog/checkpoint.ts';
-import { parseLogKey } from '../tlog/verifier-key.ts';
+import type { VerifierKey } from '../tlog/verifier-key.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
-import type { LogKey } from '../transparency/log-key.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
 import { type Moment, plantsAsOf, positionBefore, since } from './fold/as-of.ts';
@@ -48,7 +47,7 @@ export interface AuditOptions {
   readonly store: Store;
   readonly scopes: ScopePolicy;
   readonly checkpoints: Checkpoints;
-  readonly key: () => Promise<LogKey>;
+  readonly key: () => Promise<VerifierKey>;
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
   /** Called with what each verdict says of the store. */
@@ -192,9 +191,9 @@ function foundIn({ answers }: Verdict): Findings {
   return { broken: undefined, doubts: doubted.map(({ question }) => question) };
 }
 
-function trusted(note: string, { vkey }: LogKey): Checkpoint {
+function trusted(note: string, key: VerifierKey): Checkpoint {
   try {
-    return openCheckpoint(note, parseLogKey(vkey));
+    return openCheckpoint(note, key);
   } catch (error) {
     throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'checkpoint' }, { cause: error });
   }

@@ -8,7 +8,7 @@ import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
-import { logKeyOnDemand } from '../transparency/log-key.ts';
+import { logSignerOnDemand } from '../transparency/log-key.ts';
 import { CHECKPOINT_FILE, keptIn } from '../transparency/signed-checkpoint.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
 
@@ -33,9 +33,9 @@ export function openTransparency(
   };
   const head = () => log.head();
   const tree = new Tree(store, log.changed);
-  const key = logKeyOnDemand(config, store);
+  const signer = logSignerOnDemand(config, store);
   const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => logger.warn(why));
-  const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: reporting('signingFault', 'signed') });
+  const signed = new LogCheckpoints({ ...{ head, tree, signer, kept }, onFault: reporting('signingFault', 'signed') });
   const witnesses = config.witnesses?.witnesses.map((witness) => new WitnessClient(witness, tree)) ?? [];
   const cosigned =
     config.witnesses &&
@@ -56,7 +56,8 @@ export function openTransparency(
   // Whether the log extends what was signed before the start is to be known before anybody asks.
   signed.latest().catch(() => {});
   return {
-    ...{ tree, key },
+    tree,
+    key: async () => (await signer()).key,
     covers: (size: number) => signed.covers(size),
     /** Checkpoints that the log alone has signed. */
     signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed,

@@ -4,12 +4,9 @@ import { isKeyName, keyId, nameOfKey, nameOfVerifierKey, SIGNATURE_TYPE, type Ve
 
 /** Signs the texts of notes with one key. */
 export interface Signer {
-  /** Name of the key. */
-  readonly name: string;
-  /** Id of the key, a uint32. */
-  readonly id: number;
-  /** The signature of a text, without the key's id. */
-  sign(text: string): Uint8Array;
+  /** What verifies its signatures. */
+  readonly key: VerifierKey;
+  sign(text: string): Signature;
 }
 
 /** A signature line of a note. Name and id are untrusted until the signature is verified. */
@@ -43,18 +40,11 @@ export const formatSignature = ({ name, id, bytes }: Signature): string => {
   return `— ${name} ${toBase64(encoded)}\n`;
 };
 
-/** Signs a text. */
-export const signatureOf = (text: string, signer: Signer): Signature => ({
-  name: signer.name,
-  id: signer.id,
-  bytes: signer.sign(text),
-});
-
 /** The signed note of a text, which must end with a line feed. Throws for one that no note may have. */
 export function signNote(text: string, signers: readonly Signer[]): string {
   if (!text.endsWith('\n') || CONTROL.test(text) || !text.isWellFormed())
     throw new Error('the text of a note must end with a line feed and have no other control characters');
-  return `${text}\n${signers.map((signer) => formatSignature(signatureOf(text, signer))).join('')}`;
+  return `${text}\n${signers.map((signer) => formatSignature(signer.sign(text))).join('')}`;
 }
 
 /** Parses signature lines of a note, or of a witness's response. Throws for anything else. */

@@ -1,26 +1,10 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { cosignedMessage, type Signer } from './note.ts';
-import { keyId, SIGNATURE_TYPE, type SignatureType, type VerifierKey } from './verifier-key.ts';
-
-const keyOf = (type: SignatureType, name: string, privateKey: KeyObject): VerifierKey => ({
-  ...{ name, type },
-  publicKey: Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url'),
-});
-
-/** The verifier key of a signer of notes: its name, and the public key of its Ed25519 private key. */
-export const noteKey = (name: string, privateKey: KeyObject): VerifierKey =>
-  keyOf(SIGNATURE_TYPE.ed25519, name, privateKey);
+import { keyId, SIGNATURE_TYPE, type SignatureType } from './verifier-key.ts';
 
 /** Signs the texts of notes with an Ed25519 private key (c2sp.org/signed-note, "Ed25519 signatures"). */
-export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
-  name,
-  id: keyId(noteKey(name, privateKey)),
-  sign: (text) => sign(null, Buffer.from(text), privateKey),
-});
-
-/** The verifier key of a witness: its name, and the public key of its Ed25519 private key. */
-export const cosignatureKey = (name: string, privateKey: KeyObject): VerifierKey =>
-  keyOf(SIGNATURE_TYPE.cosignature, name, privateKey);
+export const noteSigner = (name: string, privateKey: KeyObject): Signer =>
+  signerOf(SIGNATURE_TYPE.ed25519, name, privateKey, (text) => sign(null, Buffer.from(text), privateKey));
 
 /**
  * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has
@@ -28,16 +12,24 @@ export const cosignatureKey = (name: string, privateKey: KeyObject): VerifierKey
  */
 export function cosigner(name: string, privateKey: KeyObject, clock: () => number = Date.now): Signer {
   let last = 0;
-  return {
-    name,
-    id: keyId(cosignatureKey(name, privateKey)),
-    sign: (text) => {
-      // With a clock that was set back, an earlier cosignature would state that it had not seen this tree yet.
-      last = Math.max(last, clock());
-      const seconds = BigInt(Math.floor(last / 1_000));
-      const timestamp = Buffer.alloc(8);
-      timestamp.writeBigUInt64BE(seconds);
-      return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
-    },
-  };
+  return signerOf(SIGNATURE_TYPE.cosignature, name, privateKey, (text) => {
+    // With a clock that was set back, an earlier cosignature would state that it had not seen this tree yet.
+    last = Math.max(last, clock());
+    const seconds = BigInt(Math.floor(last / 1_000));
+    const timestamp = Buffer.alloc(8);
+    timestamp.writeBigUInt64BE(seconds);
+    return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
+  });
+}
+
+function signerOf(
+  type: SignatureType,
+  name: string,
+  privateKey: KeyObject,
+  signed: (text: string) => Uint8Array,
+): Signer {
+  const publicKey = Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url');
+  const key = { name, type, publicKey };
+  const id = keyId(key);
+  return { key, sign: (text) => ({ name, id, bytes: signed(text) }) };
 }

@@ -7,9 +7,9 @@ import type { Tree } from '../log/tree/tree.ts';
 import { CannotSignError, unavailable } from '../log/unavailable.ts';
 import { monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
+import type { Signer } from '../tlog/note.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import type { TileReader } from '../tlog/tile.ts';
-import type { LogKey } from './log-key.ts';
 import { type KeptCheckpoint, RESTORED, type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
 /** Milliseconds for which a checkpoint is served before a new one is made. */
@@ -44,7 +44,7 @@ export interface Signing {
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
   readonly tree: TileReader;
-  readonly key: () => Promise<LogKey>;
+  readonly signer: () => Promise<Signer>;
   readonly kept: KeptCheckpoint;
 }
 
@@ -148,11 +148,11 @@ export class LogCheckpoints implements Checkpoints {
  * used, and with OVERLOADED if others sign all the while.
  */
 export async function signNext(
-  { head, tree, key, kept }: Signing,
+  { head, tree, signer, kept }: Signing,
   known: SignedCheckpoint | undefined,
 ): Promise<SignedCheckpoint> {
-  const signing = await key();
-  let last = known ?? (await kept.read(signing.vkey));
+  const signing = await signer();
+  let last = known ?? (await kept.read(signing.key));
   for (let others = 0; others <= MAX_OTHERS; others++) {
     const { position: size } = await head();
     if (size === known?.size && last === known) return known;
@@ -163,7 +163,7 @@ export async function signNext(
       );
     const next = await signCheckpoint(tree, size, signing);
     if (last !== undefined) await proveConsistent(tree, next, last);
-    const other = await kept.replace(next, last, signing.vkey);
+    const other = await kept.replace(next, last, signing.key);
     if (other === undefined) return next;
     last = other;
   }

@@ -5,18 +5,10 @@ import { wordsOf } from '../files.ts';
 import type { Store } from '../log/store.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 import type { Signer } from '../tlog/note.ts';
-import { noteKey, noteSigner } from '../tlog/signer.ts';
-import { formatVerifierKey } from '../tlog/verifier-key.ts';
+import { noteSigner } from '../tlog/signer.ts';
 
 /** Name of the key file in the data directory. */
 export const AUDIT_KEY_FILE = 'audit-key.pem';
-
-/** The key that signs a log's checkpoints. Its name is the origin of the log. */
-export interface LogKey {
-  readonly signer: Signer;
-  /** The public key, for verifiers. */
-  readonly vkey: string;
-}
 
 /** The settings of the key. */
 export interface LogKeySettings {
@@ -30,12 +22,14 @@ export interface LogKeySettings {
 /** The origin of a log with this id, unless LOG_ORIGIN is set. */
 export const defaultOrigin = (id: string): string => `plantstore/${id}`;
 
-/** Opens the key. Rejects if the store is unreachable, and with CannotSignError if the key file cannot be used. */
-export async function openLogKey(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<LogKey> {
+/**
+ * Opens the signer of a log's checkpoints. The name of its key is the origin of the log. Rejects if the store is
+ * unreachable, and with CannotSignError if the key file cannot be used.
+ */
+export async function openLogSigner(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<Signer> {
   const { auditSigningKey, dataDirectory, logOrigin } = settings;
   const origin = logOrigin ?? defaultOrigin(await store.logId());
-  const privateKey = auditSigningKey ?? (await keyIn(join(dataDirectory, AUDIT_KEY_FILE)));
-  return { signer: noteSigner(origin, privateKey), vkey: formatVerifierKey(noteKey(origin, privateKey)) };
+  return noteSigner(origin, auditSigningKey ?? (await keyIn(join(dataDirectory, AUDIT_KEY_FILE))));
 }
 
 async function keyIn(path: string): Promise<KeyObject> {
@@ -46,14 +40,14 @@ async function keyIn(path: string): Promise<KeyObject> {
   }
 }
 
-/** Opens the key on first use and keeps it. Retries after a failure. */
-export function logKeyOnDemand(settings: LogKeySettings, store: Pick<Store, 'logId'>): () => Promise<LogKey> {
-  let key: Promise<LogKey> | undefined;
+/** Opens the signer on first use and keeps it. Retries after a failure. */
+export function logSignerOnDemand(settings: LogKeySettings, store: Pick<Store, 'logId'>): () => Promise<Signer> {
+  let signer: Promise<Signer> | undefined;
   return () => {
-    key ??= openLogKey(settings, store).catch((error) => {
-      key = undefined;
+    signer ??= openLogSigner(settings, store).catch((error) => {
+      signer = undefined;
       throw error;
     });
-    return key;
+    return signer;
   };
 }

@@ -7,11 +7,10 @@ import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type Checkpoint, formatCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
-import { parseNote, type Signature, signNote } from '../tlog/note.ts';
+import { parseNote, type Signature, type Signer, signNote } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
-import { formatKeyId, keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
-import type { LogKey } from './log-key.ts';
+import { formatKeyId, keyId, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What to do about a log that is not the one that was signed or cosigned. */
 export const RESTORED =
@@ -24,25 +23,25 @@ export interface SignedCheckpoint extends Checkpoint {
 }
 
 /** Signs a checkpoint of the log's first `size` events. */
-export async function signCheckpoint(tiles: TileReader, size: number, { signer }: LogKey): Promise<SignedCheckpoint> {
+export async function signCheckpoint(tiles: TileReader, size: number, signer: Signer): Promise<SignedCheckpoint> {
   const root = await treeHash(size, tiles);
-  const checkpoint = { origin: signer.name, size, root };
+  const checkpoint = { origin: signer.key.name, size, root };
   return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [signer]) };
 }
 
 /** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
 export interface KeptCheckpoint {
-  /** What was kept, if the key of the vkey has signed it. Rejects with CannotSignError if it cannot be read. */
-  read(vkey: string): Promise<SignedCheckpoint | undefined>;
+  /** What was kept, if the key has signed it. Rejects with CannotSignError if it cannot be read. */
+  read(key: VerifierKey): Promise<SignedCheckpoint | undefined>;
   /**
    * Keeps the next checkpoint in place of the one that it was found to extend, or of an earlier one. That of another
-   * log or key is kept beside it. If the key of the vkey has signed another one meanwhile, in another process, that
+   * log or key is kept beside it. If the key has signed another one meanwhile, in another process, that
    * stays and is returned: the next one has to extend it, too. Rejects with CannotSignError if it cannot keep it.
    */
   replace(
     next: SignedCheckpoint,
     extended: SignedCheckpoint | undefined,
-    vkey: string,
+    key: VerifierKey,
   ): Promise<SignedCheckpoint | undefined>;
 }
 
@@ -60,27 +59,27 @@ const PATIENCE = 5_000;
  * beside it.
  */
 export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
-  read: async (vkey) => {
-    const found = await readKept(path, vkey);
+  read: async (key) => {
+    const found = await readKept(path, key);
     if (typeof found !== 'string') return found;
     onPassedOver(found);
     return undefined;
   },
-  replace: async (next, extended, vkey) => {
+  replace: async (next, extended, key) => {
     const draft = `${path}.draft`;
     try {
       makePrivateFolder(dirname(path));
       const other = await alone(`${path}.lock`, async () => {
-        const found = await readKept(path, vkey);
+        const found = await readKept(path, key);
         const isOther = typeof found === 'object' && found.note !== extended?.note;
         if (isOther && found.size >= (extended?.size ?? 0)) return found;
         // That of a process that was killed, which may have been another user's.
         await rm(draft, { force: true });
         await writeFile(draft, next.note, { mode: 0o600, flush: true });
-        await setAside(path, vkey);
+        await setAside(path, key);
         await rename(draft, path);
         // The same log's earlier one, if another has signed in between.
-        await rm(besideOf(path, keyId(parseVerifierKey(vkey))), { force: true });
+        await rm(besideOf(path, keyId(key)), { force: true });
         return undefined;
       });
       if (other === undefined) await sync(dirname(path));
@@ -94,13 +93,13 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
 });
 
 /**
- * The checkpoint of the log and key of the vkey that is kept in a file or beside it; why the file has none, in words
+ * The checkpoint of a log and its key that is kept in a file or beside it; why the file has none, in words
  * for operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
  */
-async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
-  const found = opened(await noteIn(path), vkey);
+async function readKept(path: string, key: VerifierKey): Promise<SignedCheckpoint | string | undefined> {
+  const found = opened(await noteIn(path), key);
   if (typeof found === 'object') return found;
-  const beside = opened(await noteIn(besideOf(path, keyId(parseVerifierKey(vkey)))), vkey);
+  const beside = opened(await noteIn(besideOf(path, keyId(key))), key);
   if (typeof beside === 'object') return beside;
   return found && `the log is not compared with the last checkpoint that was signed here, in ${path}: ${found}`;
 }
@@ -113,23 +112,23 @@ async function noteIn(path: string): Promise<string | undefined> {
   });
 }
 
-/** The checkpoint in a note; why the note is none of the log and key of the vkey; undefined without a note. */
-function opened(note: string | undefined, vkey: string): SignedCheckpoint | string | undefined {
+/** The checkpoint in a note; why the note is none of this log and key; undefined without a note. */
+function opened(note: string | undefined, key: VerifierKey): SignedCheckpoint | string | undefined {
   if (note === undefined) return undefined;
   try {
-    return { ...openCheckpoint(note, parseVerifierKey(vkey)), note };
+    return { ...openCheckpoint(note, key), note };
   } catch (error) {
-    return whyNot(note, vkey, error as Error);
+    return whyNot(note, key, error as Error);
   }
 }
 
 /** Where the checkpoint of the key with this id is kept while the file has that of another. */
 const besideOf = (path: string, id: number): string => `${path}.${formatKeyId(id)}`;
 
-/** Moves a checkpoint in the file beside it, unless it is of the log and key of the vkey, or no note. */
-async function setAside(path: string, vkey: string): Promise<void> {
+/** Moves a checkpoint in the file beside it, unless it is of this log and key, or no note. */
+async function setAside(path: string, key: VerifierKey): Promise<void> {
   const id = signerOf((await noteIn(path)) ?? '')?.id;
-  if (id !== undefined && id !== keyId(parseVerifierKey(vkey))) await rename(path, besideOf(path, id));
+  if (id !== undefined && id !== keyId(key)) await rename(path, besideOf(path, id));
 }
 
 /** Does work in one step, while no other process does any with the same lock. */
@@ -148,9 +147,8 @@ async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Why a note, which could not be opened for `fault`, is no checkpoint of the log and key of the vkey. */
-function whyNot(note: string, vkey: string, fault: Error): string {
-  const key = parseVerifierKey(vkey);
+/** Why a note, which could not be opened for `fault`, is no checkpoint of this log and key. */
+function whyNot(note: string, key: VerifierKey, fault: Error): string {
   const signer = signerOf(note);
   if (signer === undefined || (signer.name === key.name && signer.id === keyId(key)))
     return `it is damaged (${fault.message})`;

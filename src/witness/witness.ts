@@ -4,7 +4,7 @@ import { counted } from '../domain/counted.ts';
 import { makePrivateFolder } from '../files.ts';
 import { type Checkpoint, readCheckpoint } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sameHash } from '../tlog/hash.ts';
-import { formatSignature, openNote, type Signer, signatureOf } from '../tlog/note.ts';
+import { formatSignature, openNote, type Signer } from '../tlog/note.ts';
 import { checkTree } from '../tlog/proof.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
@@ -76,7 +76,7 @@ export class Witness {
       this.#tellRefused(origin, last, { size, root });
       return refusal(422, inconsistent);
     }
-    const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
+    const cosignature = formatSignature(this.#signer.sign(opened.text));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
     if (this.#records.replace(origin, last, { size, root, note: cosigned })) {
       for (const about of ['', origin]) this.#written.delete(about);

@@ -8,6 +8,7 @@ import { checkReceipt } from '../../src/audit/check-receipt.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { decodeEntries } from '../../src/tlog/tile.ts';
+import { parseLogKey } from '../../src/tlog/verifier-key.ts';
 import { laterEvents } from '../store/later-fields.ts';
 import { project } from '../support/events.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
@@ -69,7 +70,7 @@ describe.each(TRANSPORTS)('events of a later release over $name', ({ name, open 
       if (event!.type === 'OwnerErased') continue;
       const options = await as(event!.owner, 'plants:read');
       const { receipt } = await plants.getReceipt({ position: BigInt(position) }, options);
-      const proved = checkReceipt(receipt, vkey);
+      const proved = checkReceipt(receipt, parseLogKey(vkey));
       expect({ bytes: hex(proved.event.bytes), content: hex(proved.event.content!) }).toEqual({
         ...{ bytes: hex(bytes), content: hex(content!) },
       });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { Metrics } from '../../src/observe/metrics/metrics.ts';
-import { cosignatureKey } from '../../src/tlog/signer.ts';
+import { cosigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { Issuer } from '../support/issuer.ts';
 import { type Family, parseMetrics } from '../support/prometheus.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
     // Nobody listens there.
-    WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey))}`,
+    WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosigner('away.example', generateKeyPairSync('ed25519').privateKey).key)}`,
   });
   await sendTraffic(service, issuer.token());
   // What is told of once it has happened.

@@ -7,9 +7,9 @@ import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import { pause } from '../../src/time/pause.ts';
+import type { Signer } from '../../src/tlog/note.ts';
 import { type Checkpoints, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { CosignedCheckpoints, type WitnessOutcome } from '../../src/transparency/cosigned-checkpoints.ts';
-import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Disk } from './machine/disk.ts';
 import type { Network } from './machine/network.ts';
 import type { Process } from './machine/process.ts';
@@ -34,7 +34,7 @@ export interface Surroundings {
   readonly network: Network;
   /** Undefined: nothing is published. */
   readonly topic: FakeTopic | undefined;
-  readonly key: LogKey;
+  readonly signer: Signer;
   /** Called when an instance finds that it cannot serve this store. */
   readonly onStartFailed: (process: Process, error: unknown) => void;
   /** Undefined: checkpoints are served as the log has signed them. */
@@ -89,7 +89,7 @@ export class Instance {
   }
 
   async #start(): Promise<void> {
-    const { server, network, topic, key, witnesses, quorum, onOutcome, onReadModelBroken, onBroken } =
+    const { server, network, topic, signer, witnesses, quorum, onOutcome, onReadModelBroken, onBroken } =
       this.#surroundings;
     const { process } = this;
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
@@ -122,7 +122,7 @@ export class Instance {
     const signed = new LogCheckpoints({
       head: () => log.head(),
       tree,
-      key: async () => key,
+      signer: async () => signer,
       kept: this.disk.from(process),
       onFault: () => {},
     });

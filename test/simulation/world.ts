@@ -2,9 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import type { EraseRequest } from '../../src/log/erasure/eraser.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { runOn } from '../../src/time/host.ts';
-import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
-import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
-import type { LogKey } from '../../src/transparency/log-key.ts';
+import { noteSigner } from '../../src/tlog/signer.ts';
 import type { LogReader } from './actions/audit.ts';
 import { checkpoint } from './actions/proofs.ts';
 import type { Watcher } from './actions/watch.ts';
@@ -37,10 +35,7 @@ const PRIVATE_KEY = createPrivateKey({
   format: 'der',
   type: 'pkcs8',
 });
-const LOG_KEY: LogKey = {
-  signer: noteSigner('simulation', PRIVATE_KEY),
-  vkey: formatVerifierKey(noteKey('simulation', PRIVATE_KEY)),
-};
+const SIGNER = noteSigner('simulation', PRIVATE_KEY);
 
 /** An event in a few words. */
 function eventText({ position, type, event }: LoggedEvent): string {
@@ -91,7 +86,7 @@ export class World {
   /** Whether somebody may have decided on rows that were wrong. */
   isMisled = false;
   violation: Violation | undefined;
-  readonly vkey = LOG_KEY.vkey;
+  readonly key = SIGNER.key;
   readonly #surroundings: Surroundings;
   #processes = 0;
 
@@ -108,13 +103,12 @@ export class World {
     const shared = plan.sharesDisk ? disk() : undefined;
     this.disks = Array.from({ length: plan.instances }, () => shared ?? disk());
     const { count = 0, quorum = 0 } = plan.witnesses ?? {};
-    this.witnesses =
-      count === 0 ? undefined : new Witnesses(scheduler, this.random.of('witnesses'), count, LOG_KEY.vkey);
+    this.witnesses = count === 0 ? undefined : new Witnesses(scheduler, this.random.of('witnesses'), count, SIGNER.key);
     this.#surroundings = {
       server: this.server,
       network: this.network,
       topic: this.topic,
-      key: LOG_KEY,
+      signer: SIGNER,
       onStartFailed: (process, error) => this.startFailed(process, error),
       witnesses: this.witnesses,
       quorum,

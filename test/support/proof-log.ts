@@ -6,7 +6,7 @@ import { provenRecordBytes } from '../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { type Signer, signNote } from '../../src/tlog/note.ts';
 import { proveRecord } from '../../src/tlog/proof.ts';
-import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
+import { noteSigner } from '../../src/tlog/signer.ts';
 import { encodeEntries, entriesPath, TILE_WIDTH, tilePath } from '../../src/tlog/tile.ts';
 import { formatTlogProof } from '../../src/tlog/tlog-proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
@@ -18,7 +18,7 @@ export const { privateKey: LOG_KEY } = generateKeyPairSync('ed25519');
 /** Their origin. */
 export const ORIGIN = 'log.example/plants';
 /** Their vkey. */
-export const VKEY: string = formatVerifierKey(noteKey(ORIGIN, LOG_KEY));
+export const VKEY: string = formatVerifierKey(noteSigner(ORIGIN, LOG_KEY).key);
 
 /** What becomes of an answer on its way, by its path below the log's prefix. */
 export type Tamper = (path: string, bytes: Uint8Array) => Uint8Array;

@@ -3,14 +3,14 @@ import { resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig, misspeltSettings } from '../../src/config.ts';
-import { cosignatureKey } from '../../src/tlog/signer.ts';
+import { cosigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 
 const ed25519 = generateKeyPairSync('ed25519').privateKey;
 
-const WITNESS = cosignatureKey('witness.example', ed25519);
+const WITNESS = cosigner('witness.example', ed25519).key;
 const VKEY = formatVerifierKey(WITNESS);
-const OTHER = cosignatureKey('other.example', generateKeyPairSync('ed25519').privateKey);
+const OTHER = cosigner('other.example', generateKeyPairSync('ed25519').privateKey).key;
 
 const JWT = { JWKS_URL: 'https://issuer.test/jwks.json', JWT_ISSUER: 'https://issuer.test/', JWT_AUDIENCE: 'plants' };
 

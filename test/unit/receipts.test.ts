@@ -12,7 +12,7 @@ import { CannotSignError } from '../../src/log/unavailable.ts';
 import { implementReceipts, type Receipts } from '../../src/plants/receipts.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
-import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
+import { logSignerOnDemand } from '../../src/transparency/log-key.ts';
 import { keptIn } from '../../src/transparency/signed-checkpoint.ts';
 import { eraseWords } from '../store/erasure.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
@@ -33,9 +33,12 @@ async function openReceiptsOf(proofs: Semaphore) {
   onTestFinished(cleanup);
   await fill(store, EVENTS, ALICE.owner);
   const tree = new Tree(store);
-  const key = logKeyOnDemand({ auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined }, store);
+  const signer = logSignerOnDemand(
+    { auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined },
+    store,
+  );
   const checkpoints = new LogCheckpoints({
-    ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept'), () => {}) },
+    ...{ head: () => store.head(), tree, signer, kept: keptIn(join(directory, 'kept'), () => {}) },
     onFault: () => {},
   });
   const parts = { store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs };
@@ -90,10 +93,10 @@ test('while no checkpoint can be signed, it is not tried for each who asks', asy
     attempts++;
     throw new BrokenTreeError('a node is wrong');
   };
-  const [key, kept] = [async () => ({}) as never, { read: async () => undefined, replace: async () => undefined }];
+  const [signer, kept] = [async () => ({}) as never, { read: async () => undefined, replace: async () => undefined }];
   let forgotten = 0;
   const tree = { forget: () => forgotten++ } as never;
-  const checkpoints = new LogCheckpoints({ head, tree, key, kept, onFault: () => {} });
+  const checkpoints = new LogCheckpoints({ head, tree, signer, kept, onFault: () => {} });
   for (let call = 0; call < 100; call++) await expect(checkpoints.latest()).rejects.toThrow('no proof is possible');
   expect([attempts, forgotten]).toEqual([1, 1]);
 });
@@ -107,16 +110,16 @@ test('what a log remembers of its tree is covered once a checkpoint of it is sig
   const settings = { auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined };
   const parts = { head: () => store.head(), tree: new Tree(store), onFault: () => {} };
   const kept = keptIn(join(directory, 'kept'), () => {});
-  const whole = logKeyOnDemand(settings, store);
-  let key = whole;
-  const checkpoints = new LogCheckpoints({ ...parts, kept, key: () => key() });
+  const whole = logSignerOnDemand(settings, store);
+  let signer = whole;
+  const checkpoints = new LogCheckpoints({ ...parts, kept, signer: () => signer() });
   expect(await checkpoints.covers(EVENTS)).toBe(true);
   expect(await checkpoints.covers(EVENTS + 1)).toBe(false);
-  key = () => Promise.reject(new CannotSignError('the key is gone'));
+  signer = () => Promise.reject(new CannotSignError('the key is gone'));
   await vi.advanceTimersByTimeAsync(1_000);
   await expect(checkpoints.latest()).rejects.toThrow();
   expect(await checkpoints.covers(EVENTS)).toBe(false);
-  key = whole;
+  signer = whole;
   await vi.advanceTimersByTimeAsync(6_000);
   expect((await checkpoints.latest()).size).toBe(EVENTS);
   // It compared nothing, since the log has not grown.
@@ -139,7 +142,7 @@ test('while a fault stands it is tried again, also after the store was away', as
   const { privateKey: auditSigningKey } = generateKeyPairSync('ed25519');
   const settings = { auditSigningKey, dataDirectory: '', logOrigin: 'log.example' };
   const checkpoints = new LogCheckpoints({
-    ...{ head, key: logKeyOnDemand(settings, {} as never), tree: { forget: () => {} } as never },
+    ...{ head, signer: logSignerOnDemand(settings, {} as never), tree: { forget: () => {} } as never },
     kept: { read: async () => undefined, replace: async () => undefined },
     onFault: (fault) => faults.push(fault?.message),
   });

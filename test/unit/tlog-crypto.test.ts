@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import * as browser from '../../src/tlog/crypto.browser.ts';
 import * as node from '../../src/tlog/crypto.ts';
-import { noteKey } from '../../src/tlog/signer.ts';
+import { noteSigner } from '../../src/tlog/signer.ts';
 import { flipped } from '../support/proof-log.ts';
 
 const data = fc.uint8Array({ maxLength: 300 });
@@ -18,7 +18,7 @@ test('the browser hashes as Node does', () => {
 
 test('the browser accepts the signatures that Node accepts, and no other', () => {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const { publicKey } = noteKey('log.example', privateKey);
+  const { publicKey } = noteSigner('log.example', privateKey).key;
   const verifiers = [node, browser].map(({ ed25519Verifier }) => ed25519Verifier(publicKey));
   fc.assert(
     fc.property(data, fc.nat(), (message, bit) => {

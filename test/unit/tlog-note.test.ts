@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, sha256 } from '../../src/tlog/hash.ts';
 import { cosignedAt, openNote, parseNote, parseSignatures, signatureBy, signNote } from '../../src/tlog/note.ts';
-import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../src/tlog/signer.ts';
+import { cosigner, noteSigner } from '../../src/tlog/signer.ts';
 import { formatTlogProof, parseTlogProof } from '../../src/tlog/tlog-proof.ts';
 import { formatVerifierKey, isKeyName, keyId, parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 
@@ -17,7 +17,7 @@ const EXAMPLE = `This is an example message.
 
 const [one, two] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey];
 const signers = { one: noteSigner('one.example', one), two: noteSigner('two.example', two) };
-const verifiers = { one: noteKey('one.example', one), two: noteKey('two.example', two) };
+const verifiers = { one: noteSigner('one.example', one).key, two: noteSigner('two.example', two).key };
 
 const keyName = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter(isKeyName);
 const noteText = fc
@@ -34,9 +34,10 @@ describe('vkeys', () => {
 
   test('of any name and both types come back; what is changed in any character does not', () => {
     fc.assert(
-      fc.property(keyName, fc.constantFrom(noteKey, cosignatureKey), fc.nat(), (name, keyOf, seed) => {
-        const text = formatVerifierKey(keyOf(name, one));
-        expect(parseVerifierKey(text)).toEqual({ ...keyOf(name, one), publicKey: expect.anything() });
+      fc.property(keyName, fc.constantFrom(noteSigner, cosigner), fc.nat(), (name, signerOf, seed) => {
+        const { key } = signerOf(name, one);
+        const text = formatVerifierKey(key);
+        expect(parseVerifierKey(text)).toEqual({ ...key, publicKey: expect.anything() });
         const at = seed % text.length;
         const changed = text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
         expect(() => parseVerifierKey(changed)).toThrow();
@@ -56,7 +57,7 @@ describe('notes', () => {
     expect(openNote(EXAMPLE, [verifier])).toMatchObject({ text: 'This is an example message.\n' });
     expect(() => openNote(EXAMPLE, [verifiers.one])).toThrow('no signature by');
     // Keys of one name are told apart by their ids.
-    const namesake = noteKey(verifier.name, one);
+    const namesake = noteSigner(verifier.name, one).key;
     const [asked, signer] = [namesake, verifier].map((key) => formatVerifierKey(key).split('+', 2).join('+'));
     expect(asked).not.toBe(signer);
     expect(() => openNote(EXAMPLE, [namesake])).toThrow(`no signature by ${asked}; it is signed by ${signer}`);
@@ -80,7 +81,7 @@ describe('notes', () => {
     const forged = note.replace(/(one\.example \S{20})(.)/, (_, start, at) => start + (at === 'A' ? 'B' : 'A'));
     expect(() => openNote(forged, [verifiers.one, verifiers.two])).toThrow('the signature of one.example is invalid');
     expect(openNote(forged, [verifiers.two]).verified).toHaveLength(1);
-    expect(openNote(note, [noteKey('one.example', two), verifiers.two]).verified).toHaveLength(1);
+    expect(openNote(note, [noteSigner('one.example', two).key, verifiers.two]).verified).toHaveLength(1);
     expect(openNote(note, [{ ...verifiers.one, name: 'other' }, verifiers.two]).verified).toHaveLength(1);
     const doubled = note + note.slice(note.indexOf('—'));
     expect(openNote(doubled, [verifiers.one]).verified).toHaveLength(1);
@@ -143,7 +144,7 @@ describe('checkpoints', () => {
 
 describe('cosignatures', () => {
   const checkpoint = formatCheckpoint({ origin: 'log.example', size: 10, root: EMPTY_ROOT });
-  const verifier = cosignatureKey('witness.example', two);
+  const verifier = cosigner('witness.example', two).key;
 
   test('sign a checkpoint and the time, each of which can be told from it', () => {
     const note = signNote(checkpoint, [signers.one, cosigner('witness.example', two, () => 1_679_315_147_999)]);
@@ -151,27 +152,27 @@ describe('cosignatures', () => {
     expect(cosignedAt(verified[0]!.bytes)).toBe(1_679_315_147_000);
     expect(() => openNote(note.replace('\n10\n', '\n11\n'), [verifier])).toThrow('is invalid');
     // The same key under its other type is another key.
-    expect(() => openNote(note, [noteKey('witness.example', two)])).toThrow('no signature by');
+    expect(() => openNote(note, [noteSigner('witness.example', two).key])).toThrow('no signature by');
   });
 
   test('never state an earlier time than the one before, although the clock is set back', () => {
     const times = [5_000, 2_000, 7_000];
     const witness = cosigner('witness.example', two, () => times.shift()!);
-    const stated = [1, 2, 3].map(() => cosignedAt(witness.sign(checkpoint)));
+    const stated = [1, 2, 3].map(() => cosignedAt(witness.sign(checkpoint).bytes));
     expect(stated).toEqual([5_000, 5_000, 7_000]);
   });
 
   test('of another time, of a note, or cut short are refused', () => {
-    const { id } = cosigner('witness.example', two);
+    const cosignature = cosigner('witness.example', two).sign(checkpoint);
     const signed = (bytes: Uint8Array) => () =>
-      signatureBy(verifier, { text: checkpoint, signatures: [{ name: 'witness.example', id, bytes }] });
-    const signature = cosigner('witness.example', two).sign(checkpoint);
+      signatureBy(verifier, { text: checkpoint, signatures: [{ ...cosignature, bytes }] });
+    const signature = cosignature.bytes;
     expect(signed(signature)()).toBeDefined();
     expect(signed(signature.with(7, signature[7]! ^ 1))).toThrow('is invalid');
     expect(signed(signature.with(0, 0xff))).toThrow('is invalid');
     expect(signed(signature.subarray(1))).toThrow('is invalid');
     expect(signed(signature.subarray(0, 4))).toThrow('is invalid');
-    expect(signed(signers.two.sign(checkpoint))).toThrow('is invalid');
+    expect(signed(signers.two.sign(checkpoint).bytes)).toThrow('is invalid');
   });
 });
 

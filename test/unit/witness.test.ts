@@ -7,7 +7,7 @@ import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash, sha256 } from '../../src/tlog/hash.ts';
 import { openNote, parseSignatures, signatureBy, signNote } from '../../src/tlog/note.ts';
 import { proveTree } from '../../src/tlog/proof.ts';
-import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../src/tlog/signer.ts';
+import { cosigner, noteSigner } from '../../src/tlog/signer.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
 import {
@@ -23,8 +23,8 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const ORIGIN = 'log.example';
 const keys = { log: generateKeyPairSync('ed25519').privateKey, witness: generateKeyPairSync('ed25519').privateKey };
-const logKey = noteKey(ORIGIN, keys.log);
-const witnessKey = cosignatureKey('witness.example', keys.witness);
+const logKey = noteSigner(ORIGIN, keys.log).key;
+const witnessKey = cosigner('witness.example', keys.witness).key;
 const signer = noteSigner(ORIGIN, keys.log);
 
 const treeOf = (prefix: string) =>
@@ -179,7 +179,7 @@ describe('a witness', () => {
     const next = generateKeyPairSync('ed25519').privateKey;
     const both = new Witness(
       cosigner('witness.example', keys.witness),
-      [logKey, noteKey(ORIGIN, next)],
+      [logKey, noteSigner(ORIGIN, next).key],
       records,
       () => {},
     );

@@ -3,8 +3,9 @@ import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
+import { formatVerifierKey } from '../../tlog/verifier-key.ts';
 import { signNext } from '../../transparency/checkpoints.ts';
-import { openLogKey } from '../../transparency/log-key.ts';
+import { openLogSigner } from '../../transparency/log-key.ts';
 import {
   CHECKPOINT_FILE,
   type KeptCheckpoint,
@@ -40,8 +41,8 @@ Examples:
 
 /** Signs a checkpoint of a store's log as the service does. Rejects with BrokenTreeError. */
 export function signNow(store: Store, tree: Tree): Promise<SignedCheckpoint> {
-  const key = () => openLogKey(storeConfig(), store);
-  return signNext({ head: () => store.head(), tree, key, kept: keptHere() }, undefined);
+  const signer = () => openLogSigner(storeConfig(), store);
+  return signNext({ head: () => store.head(), tree, signer, kept: keptHere() }, undefined);
 }
 
 /** The last checkpoint that DATA_DIR keeps. A warning tells of one of another log or key. */
@@ -78,4 +79,6 @@ verifiers this one, over a channel that they trust.
 Example:
   $ plantstore audit key > log.vkey`,
     )
-    .action(() => withStore('read', async (store) => print([(await openLogKey(storeConfig(), store)).vkey])));
+    .action(() =>
+      withStore('read', async (store) => print([formatVerifierKey((await openLogSigner(storeConfig(), store)).key)])),
+    );

@@ -8,7 +8,7 @@ import { readPieces } from '../../files.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { eventAt } from '../../log/whole-range.ts';
-import { formatVerifierKey, parseWitnessKey } from '../../tlog/verifier-key.ts';
+import { parseWitnessKey, type VerifierKey } from '../../tlog/verifier-key.ts';
 import { position, vkey } from '../arguments.ts';
 import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -21,20 +21,15 @@ export const checkReceiptCommand = (): Command =>
       'Verify a receipt and print what it proves. Needs no store, network or settings. Exit code 0: the receipt is valid.',
     )
     .argument('<file>', 'a receipt from audit receipt or GetReceipt')
-    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust', (text) =>
-      formatVerifierKey(vkey(text)),
-    )
-    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', (text, all: string[] = []) => [
-      ...all,
-      formatVerifierKey(vkey(text, parseWitnessKey)),
-    ])
+    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust', (text) => vkey(text))
+    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', withWitness)
     .addHelpText(
       'after',
       `
 Example:
   $ plantstore audit check-receipt 42.tlog-proof --key "$(cat log.vkey)"`,
     )
-    .action(async (file: string, { key, witness }: { key: string; witness?: readonly string[] }) => {
+    .action(async (file: string, { key, witness }: { key: VerifierKey; witness?: readonly VerifierKey[] }) => {
       const { checkReceipt } = await import('../../audit/check-receipt.ts');
       const receipt = await receiptIn(file);
       try {
@@ -44,6 +39,8 @@ Example:
         throw new Error(`the receipt in ${file} is not valid: ${why}`, { cause: error });
       }
     });
+
+const withWitness = (text: string, all: readonly VerifierKey[] = []) => [...all, vkey(text, parseWitnessKey)];
 
 /** Most bytes of a receipt: more than those of the longest event and a hundred cosignatures. */
 const MAX_RECEIPT = 1_000_000;

@@ -9,8 +9,8 @@ import { readText } from '../../files.ts';
 import { DamagedStoreError, LostRecordError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import { type Checkpoint, openCheckpoint } from '../../tlog/checkpoint.ts';
-import { parseLogKey, type VerifierKey } from '../../tlog/verifier-key.ts';
-import { openLogKey } from '../../transparency/log-key.ts';
+import type { VerifierKey } from '../../tlog/verifier-key.ts';
+import { openLogSigner } from '../../transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
 import { vkey } from '../arguments.ts';
 import { Progress, print } from '../output.ts';
@@ -99,7 +99,7 @@ const keptFile = (): string => join(storeConfig().dataDirectory, CHECKPOINT_FILE
 async function keptOf(store: Store): Promise<Checkpoint | string | undefined> {
   if (!existsSync(keptFile())) return undefined;
   try {
-    return await keptHere().read((await openLogKey(storeConfig(), store)).vkey);
+    return await keptHere().read((await openLogSigner(storeConfig(), store)).key);
   } catch (error) {
     return (error as Error).message;
   }
@@ -107,7 +107,7 @@ async function keptOf(store: Store): Promise<Checkpoint | string | undefined> {
 
 async function checkpointIn(store: Store, file: string, given: VerifierKey | undefined): Promise<Checkpoint> {
   const note = await readText(file);
-  const key = given ?? parseLogKey((await openLogKey(storeConfig(), store)).vkey);
+  const key = given ?? (await openLogSigner(storeConfig(), store)).key;
   try {
     return openCheckpoint(note, key);
   } catch (error) {

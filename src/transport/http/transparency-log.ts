@@ -8,9 +8,9 @@ import { unavailable } from '../../log/unavailable.ts';
 import { LEFT, NOBODY, type Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
+import { formatVerifierKey, type VerifierKey } from '../../tlog/verifier-key.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
-import type { LogKey } from '../../transparency/log-key.ts';
 import { prefersGzip, varyBy } from './headers.ts';
 import { addResource } from './methods.ts';
 
@@ -32,7 +32,7 @@ interface TransparencyLog {
   readonly checkpoints: Checkpoints;
   /** Whether so many events are signed, and the tree is theirs. */
   readonly covers: (size: number) => Promise<boolean>;
-  readonly key: () => Promise<LogKey>;
+  readonly key: () => Promise<VerifierKey>;
   readonly proofs: Semaphore;
 }
 
@@ -74,7 +74,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
 
   add('checkpoint', SECONDS, TEXT, async () => (await checkpoints.latest()).note);
 
-  add('key', HOUR, TEXT, async () => `${(await key()).vkey}\n`);
+  add('key', HOUR, TEXT, async () => `${formatVerifierKey(await key())}\n`);
 
   add('proof/:position', SECONDS, TEXT, async (request) => {
     const position = positionOf(param(request, 'position'));

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
-import { noteKey } from '../../../src/tlog/signer.ts';
+import { noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { fill } from '../../support/fill.ts';
 import { plantstore, run } from '../../support/run.ts';
@@ -54,7 +54,7 @@ describe('an error of SQLite names the file', () => {
   test('the records of a witness', async () => {
     const state = temporary();
     mkdirSync(join(state, 'witness.sqlite'));
-    const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+    const vkey = formatVerifierKey(noteSigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
     const { code, stderr } = await plantstore([
       ...['witness', '--state', state, '--key', join(state, 'key.pem'), '--name', 'witness.example', '--log', vkey],
     ]);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
+import { cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Witness } from '../../../src/witness/witness.ts';
@@ -240,7 +240,7 @@ describe('finds, alone', () => {
 
   test('witnesses that are away, that do not know the log, and what is none; one more and one fewer than may be', async () => {
     await fill();
-    const vkeyOf = (name: string) => formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey));
+    const vkeyOf = (name: string) => formatVerifierKey(cosigner(name, generateKeyPairSync('ed25519').privateKey).key);
     const witness = (...logs: string[]) => {
       const { privateKey } = generateKeyPairSync('ed25519');
       const replace = () => expect.unreachable();

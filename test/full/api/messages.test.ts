@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aboutFile } from '../../../src/files.ts';
-import { noteKey } from '../../../src/tlog/signer.ts';
+import { noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { command } from '../../support/command.ts';
@@ -103,7 +103,7 @@ test.each([
 // Node's own way to make a folder with its parents never ends there.
 describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
   const key = join(directory, 'witness.pem');
-  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const vkey = formatVerifierKey(noteSigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
   const witness = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0'];
   test.each([
     ['serve', ['serve']],
@@ -219,7 +219,7 @@ test('a name of a file that is empty', async () => {
 test('a file where the folder of a witness should be', async () => {
   const [key, state] = [join(directory, 'witness.pem'), join(directory, 'state')];
   writeFileSync(state, '');
-  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const vkey = formatVerifierKey(noteSigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
   const args = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0', '--key', key, '--state', state];
   const { code, stdout, stderr } = await command(args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -247,7 +247,7 @@ test('the history of a plant that never was', async () => {
 });
 
 test('a key without the checkpoint that it is for, which would check nothing', async () => {
-  const vkey = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const vkey = formatVerifierKey(noteSigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
   const { stdout, message } = await failureOf(['audit', 'verify', '--key', vkey]);
   expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('--checkpoint') });
 });

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
-import { cosignatureKey } from '../../../src/tlog/signer.ts';
+import { cosigner } from '../../../src/tlog/signer.ts';
 import { formatTlogProof, parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
-import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { formatVerifierKey, nameOfVerifierKey, parseLogKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { AUDIT_KEY_FILE } from '../../../src/transparency/log-key.ts';
 import { command } from '../../support/command.ts';
 import { client } from '../../support/http.ts';
@@ -50,7 +50,7 @@ describe.each(TRANSPORTS)('over $name', ({ open }) => {
     const { headers } = await send('POST', '/plants', { body: `{"id":${Date.now()},"name":"Ivy"}` });
     const newest = BigInt(headers['plantstore-position'] as string);
     for (const position of [1n, 2n, 3n, 7n, newest]) {
-      const { event, size } = checkReceipt(await receiptOf('alice', position), vkey);
+      const { event, size } = checkReceipt(await receiptOf('alice', position), parseLogKey(vkey));
       expect(event).toMatchObject({ position: Number(position), event: { owner: 'alice' } });
       expect(size).toBeGreaterThanOrEqual(Number(position));
     }
@@ -84,18 +84,20 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   fc.assert(
     fc.property(fc.nat(receipt.length - 1), fc.constantFrom('A', 'z', '0', '=', '\n', ' '), (at, character) => {
       fc.pre(receipt[at] !== character);
-      expect(() => checkReceipt(receipt.slice(0, at) + character + receipt.slice(at + 1), vkey)).toThrow();
+      expect(() => checkReceipt(receipt.slice(0, at) + character + receipt.slice(at + 1), parseLogKey(vkey))).toThrow();
     }),
     { numRuns: 500 },
   );
   const proof = parseTlogProof(receipt);
   const another = parseTlogProof((await audit(['receipt', '6'])).stdout);
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: another.extra }), vkey)).toThrow('proves event 7');
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: undefined }), vkey)).toThrow(
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: another.extra }), parseLogKey(vkey))).toThrow(
+    'proves event 7',
+  );
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: undefined }), parseLogKey(vkey))).toThrow(
     'does not contain the event',
   );
   const unknownField = Buffer.concat([proof.extra!, Buffer.from([0xf8, 0x07, 0x01])]);
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow(
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), parseLogKey(vkey))).toThrow(
     'a field that an event cannot have',
   );
   const stranger = formatVerifierKey({ ...parseVerifierKey(vkey), name: 'plantstore/0' });
@@ -138,7 +140,7 @@ test('a receipt without the content proves the event, and no erasure', async () 
     /the event at position 7 is a PlantDeleted of 20\S+, whose content the receipt does not show \(event \S+\); proved/,
   );
   for (const erasedBy of [1n, 7n])
-    expect(() => checkReceipt(withoutContent(erasedBy), vkey)).toThrow(
+    expect(() => checkReceipt(withoutContent(erasedBy), parseLogKey(vkey))).toThrow(
       `event ${erasedBy} erased event 7, but an erasure only removes the content of earlier events`,
     );
 });
@@ -193,23 +195,27 @@ test('a receipt holds after the key was rotated, and after the log was moved to 
   expect(newKey.startsWith(`${origin}+`)).toBe(true);
   expect(newKey.trim()).not.toBe(vkey);
   rmSync(join(moved.DATA_DIR, AUDIT_KEY_FILE));
-  expect(checkReceipt(receipt, vkey).event.position).toBe(2);
+  expect(checkReceipt(receipt, parseLogKey(vkey)).event.position).toBe(2);
   const verified = await audit(['verify', '--checkpoint', join(root, 'old.checkpoint'), '--key', vkey], moved);
   expect(verified).toMatchObject({ code: 0 });
   const { stdout: again } = await audit(['receipt', '2'], moved);
   const { stdout: thirdKey } = await audit(['key'], moved);
   const keys = [vkey, thirdKey].map((key) => key.split('+', 2).join('+'));
-  expect(() => checkReceipt(again, vkey)).toThrow(`no signature by ${keys[0]}; it is signed by ${keys[1]}`);
-  expect(checkReceipt(again, thirdKey.trim()).event).toEqual(checkReceipt(receipt, vkey).event);
+  expect(() => checkReceipt(again, parseLogKey(vkey))).toThrow(
+    `no signature by ${keys[0]}; it is signed by ${keys[1]}`,
+  );
+  expect(checkReceipt(again, parseLogKey(thirdKey.trim())).event).toEqual(
+    checkReceipt(receipt, parseLogKey(vkey)).event,
+  );
 });
 
 test('a receipt without the cosignature of a witness names the witness', async () => {
   const { stdout: receipt } = await audit(['receipt', '1']);
-  const witnesses = ['one.example', 'two.example'].map((name) =>
-    formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey)),
+  const witnesses = ['one.example', 'two.example'].map(
+    (name) => cosigner(name, generateKeyPairSync('ed25519').privateKey).key,
   );
-  const [one, two, log] = [...witnesses, vkey].map((key) => key.split('+', 2).join('+'));
-  expect(() => checkReceipt(receipt, vkey, witnesses)).toThrow(
+  const [one, two, log] = [...witnesses, parseLogKey(vkey)].map(nameOfVerifierKey);
+  expect(() => checkReceipt(receipt, parseLogKey(vkey), witnesses)).toThrow(
     `lacks the cosignature of ${one}, ${two}; it is signed by ${log}`,
   );
 });

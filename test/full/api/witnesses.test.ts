@@ -13,11 +13,11 @@ import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_servic
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { formatSignature, openNote, parseNote, signatureOf, signNote } from '../../../src/tlog/note.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
+import { formatSignature, openNote, parseNote, signNote } from '../../../src/tlog/note.ts';
+import { cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
-import { openLogKey } from '../../../src/transparency/log-key.ts';
+import { openLogSigner } from '../../../src/transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../../src/transparency/signed-checkpoint.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Records, Witness } from '../../../src/witness/witness.ts';
@@ -43,7 +43,7 @@ beforeEach(async () => {
   data = join(root, 'data');
   const store = openSqlite(data);
   const settings = { auditSigningKey: undefined, dataDirectory: data, logOrigin: undefined };
-  logVkey = (await openLogKey(settings, store)).vkey;
+  logVkey = formatVerifierKey((await openLogSigner(settings, store)).key);
   await store.close();
 });
 
@@ -68,12 +68,12 @@ async function listen(server: Server, port = 0): Promise<string> {
 
 const newKey = (name: string) => {
   const { privateKey } = generateKeyPairSync('ed25519');
-  return { signer: cosigner(name, privateKey), key: cosignatureKey(name, privateKey) };
+  return cosigner(name, privateKey);
 };
 
 /** A witness of our own, and its entry of WITNESSES. */
 async function startWitness(name: string) {
-  const { signer, key } = newKey(name);
+  const signer = newKey(name);
   const known = parseVerifierKey(logVkey);
   const opened = new Records(join(root, name), [known.name]);
   records.push(opened);
@@ -84,17 +84,17 @@ async function startWitness(name: string) {
     url,
     server,
     witness,
-    verifier: key,
-    entry: `${url}=${formatVerifierKey(key)}`,
+    verifier: signer.key,
+    entry: `${url}=${formatVerifierKey(signer.key)}`,
     records: opened,
   };
 }
 
 /** Something that should be a witness and is not, and its entry. */
 async function startFalseWitness(answer: RequestListener) {
-  const { signer, key } = newKey('false.example');
+  const signer = newKey('false.example');
   const url = await listen(createServer(answer));
-  return { entry: `${url}=${formatVerifierKey(key)}`, signer };
+  return { entry: `${url}=${formatVerifierKey(signer.key)}`, signer };
 }
 
 const start = (witnesses: readonly string[], environment: Record<string, string> = {}) =>
@@ -183,7 +183,7 @@ describe('a service with witnesses', () => {
     const liar = await startFalseWitness(async (request, response) => {
       const { checkpoint } = parseAddCheckpoint(Buffer.concat(await request.toArray()).toString());
       const { origin, size } = parseCheckpoint(parseNote(checkpoint).text);
-      response.end(formatSignature(signatureOf(formatCheckpoint({ origin, size, root: EMPTY_ROOT }), liar.signer)));
+      response.end(formatSignature(liar.signer.sign(formatCheckpoint({ origin, size, root: EMPTY_ROOT }))));
     });
     const entries = [...wrong, liar].map(({ entry }) => entry);
     await using service = await start([good.entry, ...entries], { WITNESS_QUORUM: '1' });
@@ -263,7 +263,7 @@ describe('a service with witnesses', () => {
 });
 
 test('plantstore witness refuses the key of a witness as that of a log', async () => {
-  const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const vkey = formatVerifierKey(cosigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
   const key = join(root, 'witness.pem');
   const { code, stdout, stderr } = await run('timeout', [
     ...['20', process.execPath, 'bin/plantstore.js', 'witness', '--state', join(root, 'state'), '--port', '0'],
@@ -304,15 +304,15 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   expect(await (await fetch(`${second.url}/${origin}/checkpoint`)).text()).toContain(note.split('\n\n')[0]);
   // The log shows it another history, by another way than the service.
   const settings = { auditSigningKey: undefined, dataDirectory: data, logOrigin: parseVerifierKey(logVkey).name };
-  const { signer } = await openLogKey(settings, { logId: async () => '' });
-  const checkpoint = signNote(formatCheckpoint({ origin: signer.name, size: 3, root: EMPTY_ROOT }), [signer]);
+  const signer = await openLogSigner(settings, { logId: async () => '' });
+  const checkpoint = signNote(formatCheckpoint({ origin: signer.key.name, size: 3, root: EMPTY_ROOT }), [signer]);
   const body = formatAddCheckpoint({ older: 3, proof: [], checkpoint });
   const [[written], { status }] = await Promise.all([
     once(second.errors, 'line') as Promise<[string]>,
     fetch(`${second.url}/add-checkpoint`, { method: 'POST', body }),
   ]);
   expect(status).toBe(422);
-  expect(written).toContain(`error: the log ${signer.name} has signed two checkpoints of 3 events (root `);
+  expect(written).toContain(`error: the log ${signer.key.name} has signed two checkpoints of 3 events (root `);
   // Nobody who connects and sends nothing, or half a request, keeps it from ending.
   const { hostname, port } = new URL(second.url);
   for (const sent of ['', 'POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nold']) {

@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { PlantStore } from '../../../client/index.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { cosignatureKey, cosigner, noteKey } from '../../../src/tlog/signer.ts';
+import { cosigner, noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Records, Witness } from '../../../src/witness/witness.ts';
@@ -23,11 +23,11 @@ const AUDITOR = 'plants:read plants:write plants:audit';
 const LOG_ORIGIN = 'log.example/plants';
 const WITNESS = 'witness.example/one';
 const [logKey, witnessKey] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey];
-const witnessVkey = formatVerifierKey(cosignatureKey(WITNESS, witnessKey));
+const witnessVkey = formatVerifierKey(cosigner(WITNESS, witnessKey).key);
 
 const records = new Records(temporaryDirectory(afterAll), [LOG_ORIGIN]);
 const witness = createWitnessServer(
-  new Witness(cosigner(WITNESS, witnessKey), [noteKey(LOG_ORIGIN, logKey)], records, () => {}),
+  new Witness(cosigner(WITNESS, witnessKey), [noteSigner(LOG_ORIGIN, logKey).key], records, () => {}),
 );
 await once(witness.listen(0, '127.0.0.1'), 'listening');
 afterAll(() => {

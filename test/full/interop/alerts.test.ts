@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { cosignatureKey } from '../../../src/tlog/signer.ts';
+import { cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { Issuer } from '../../support/issuer.ts';
 import { type Family, parseMetrics } from '../../support/prometheus.ts';
@@ -52,7 +52,7 @@ beforeAll(async () => {
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
-    WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosignatureKey('away.example', privateKey))}`,
+    WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosigner('away.example', privateKey).key)}`,
   });
   try {
     await sendTraffic(service, issuer.token());

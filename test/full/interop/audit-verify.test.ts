@@ -8,7 +8,7 @@ import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { signNote } from '../../../src/tlog/note.ts';
-import { noteKey, noteSigner } from '../../../src/tlog/signer.ts';
+import { noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
 import { encoded } from '../../support/encoded.ts';
@@ -37,7 +37,7 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
   const directory = temporaryDirectory(afterAll);
   const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 200));
   const { privateKey } = generateKeyPairSync('ed25519');
-  const vkey = formatVerifierKey(noteKey('log.example', privateKey));
+  const vkey = formatVerifierKey(noteSigner('log.example', privateKey).key);
   const signed = signNote(formatCheckpoint(checkpointOf(events.slice(0, 150))), [
     noteSigner('log.example', privateKey),
   ]);
@@ -89,7 +89,7 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
 
     test('a file that is not what it should be is named, without a traceback', async () => {
       const [log, checkpoint] = [exported(events), file('log.checkpoint', signed)];
-      const another = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+      const another = formatVerifierKey(noteSigner('log.example', generateKeyPairSync('ed25519').privateKey).key);
       const garbage = file('garbage', Buffer.from('{"position":1}\n\xff', 'latin1'));
       for (const [files, told] of [
         [[log, checkpoint, file('text', 'hello\n')], ' is neither a vkey'],

@@ -8,7 +8,7 @@ import { provenRecordBytes } from '../../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { signNote } from '../../../src/tlog/note.ts';
 import { proveRecord } from '../../../src/tlog/proof.ts';
-import { noteKey, noteSigner } from '../../../src/tlog/signer.ts';
+import { noteSigner } from '../../../src/tlog/signer.ts';
 import { formatTlogProof } from '../../../src/tlog/tlog-proof.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
@@ -27,7 +27,7 @@ const { checkReceipt } = (await import(`data:text/javascript,${encodeURIComponen
 };
 
 const { privateKey } = generateKeyPairSync('ed25519');
-const vkey = formatVerifierKey(noteKey('log.example', privateKey));
+const vkey = formatVerifierKey(noteSigner('log.example', privateKey).key);
 const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 600));
 const tree = new MemoryTree(events.map(({ bytes }) => Buffer.from(bytes)));
 

@@ -12,7 +12,7 @@ import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, formatHash } from '../../../src/tlog/hash.ts';
 import { openNote, signNote } from '../../../src/tlog/note.ts';
 import { proveRecord, proveTree } from '../../../src/tlog/proof.ts';
-import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../../src/tlog/signer.ts';
+import { cosigner, noteSigner } from '../../../src/tlog/signer.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
@@ -40,7 +40,7 @@ describe.skipIf(program === undefined)("Go's sumdb/note and sumdb/tlog", () => {
   test('open what is signed and cosigned here', async () => {
     const { privateKey } = generateKeyPairSync('ed25519');
     const signers = [noteSigner('log.example', privateKey), cosigner('witness.example/w1', privateKey)];
-    const keys = [noteKey('log.example', privateKey), cosignatureKey('witness.example/w1', privateKey)];
+    const keys = [noteSigner('log.example', privateKey).key, cosigner('witness.example/w1', privateKey).key];
     const vkeys = keys.map(formatVerifierKey);
     const opened = await check(['open', ...vkeys], signNote(checkpoint, signers));
     expect(opened).toEqual({ code: 0, stdout: checkpoint, stderr: '' });

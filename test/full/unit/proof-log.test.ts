@@ -13,8 +13,8 @@ import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { provenRecordBytes, recordBytes } from '../../../src/log/event/record.ts';
-import { cosignatureKey, cosigner, noteKey } from '../../../src/tlog/signer.ts';
-import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { cosigner, noteSigner } from '../../../src/tlog/signer.ts';
+import { formatVerifierKey, parseLogKey } from '../../../src/tlog/verifier-key.ts';
 import { laterEvents } from '../../store/later-fields.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
 import { encoded } from '../../support/encoded.ts';
@@ -25,7 +25,7 @@ import { withoutContent } from '../../support/tampering.ts';
 
 const WITNESS = 'witness.example/one';
 const witnessKey = generateKeyPairSync('ed25519').privateKey;
-const witnessVkey = formatVerifierKey(cosignatureKey(WITNESS, witnessKey));
+const witnessVkey = formatVerifierKey(cosigner(WITNESS, witnessKey).key);
 
 const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 600));
 const log = new ProofLog(events, [cosigner(WITNESS, witnessKey)]);
@@ -285,7 +285,7 @@ describe('what the browser remembers', () => {
   test('of the key does not change by itself', async () => {
     const memory = emptyMemory();
     expectVerified(await openOutcome(log.source(3), memory));
-    const other = formatVerifierKey(noteKey(ORIGIN, generateKeyPairSync('ed25519').privateKey));
+    const other = formatVerifierKey(noteSigner(ORIGIN, generateKeyPairSync('ed25519').privateKey).key);
     const source = { ...log.source(5), key: async () => other };
     expect(reasonOf(await openOutcome(source, memory))).toContain('is not the one that this browser has trusted');
     memory.forget();
@@ -350,7 +350,7 @@ describe('a receipt', () => {
     expect([value.record.event?.position, value.record.content]).toEqual([1n, undefined]);
     expect(checked.join()).not.toContain('content');
     expect(unchecked.join()).toContain('the receipt does not show it, and proves no erasure');
-    expect(checkReceipt(textOf(receipt), VKEY).event).toMatchObject({ position: 1, content: undefined });
+    expect(checkReceipt(textOf(receipt), parseLogKey(VKEY)).event).toMatchObject({ position: 1, content: undefined });
   });
 
   test('of an event of a later release is verified, and not with any bit flipped', async () => {
@@ -366,7 +366,7 @@ describe('a receipt', () => {
   });
 
   test('of another key is not verified, and what is no receipt neither', async () => {
-    const other = formatVerifierKey(noteKey(ORIGIN, generateKeyPairSync('ed25519').privateKey));
+    const other = formatVerifierKey(noteSigner(ORIGIN, generateKeyPairSync('ed25519').privateKey).key);
     const receipt = await log.receipt(300, 7);
     const outcome = await outcomeOf((findings) =>
       proveReceipt(textOf(receipt), async () => ({ vkey: other, trust: '' }), [], findings),

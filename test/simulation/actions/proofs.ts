@@ -94,7 +94,7 @@ export function receipt(world: World, { process, service }: Instance, owner: str
       const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
       const { receipt: text } = await receipts.getReceipt(request, call);
       world.tell(process.name, `gives a receipt for ${position}`);
-      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey), toldErasure(world, owner)));
+      world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.key), toldErasure(world, owner)));
     } catch (error) {
       world.tell(process.name, `gives no receipt for ${position}: ${(error as Error).message}`);
       world.judge(() => world.proofs.refused(error, owner, position <= from ? position : 0));

@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
+import { cosigner } from '../../../src/tlog/signer.ts';
 import type { TileReader } from '../../../src/tlog/tile.ts';
-import { parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import type { VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Post, WitnessClient, type WitnessResponse } from '../../../src/transparency/witness-client.ts';
 import { type Cosigned, Witness } from '../../../src/witness/witness.ts';
 import { EPOCH, type Process } from './process.ts';
@@ -54,15 +54,15 @@ export class Witnesses {
   readonly #reached = new Map<string, Reached>();
   #isCalm = false;
 
-  /** `vkey`: the key of the log. */
-  constructor(scheduler: Scheduler, random: Random, count: number, vkey: string) {
+  /** `logKey`: the key of the log. */
+  constructor(scheduler: Scheduler, random: Random, count: number, logKey: VerifierKey) {
     this.#scheduler = scheduler;
     this.#random = random;
     for (const [index, privateKey] of KEYS.slice(0, count).entries()) {
       const name = `witness-${index}`;
       const signer = cosigner(name, privateKey, () => EPOCH + scheduler.now);
-      const witness = new Witness(signer, [parseVerifierKey(vkey)], new MemoryRecords(), () => {});
-      this.#reached.set(name, { witness, key: cosignatureKey(name, privateKey), awayUntil: 0 });
+      const witness = new Witness(signer, [logKey], new MemoryRecords(), () => {});
+      this.#reached.set(name, { witness, key: signer.key, awayUntil: 0 });
     }
     this.verifiers = [...this.#reached.values()].map(({ key }) => key);
   }
