@@ -24,17 +24,17 @@ export type Config = ReturnType<typeof loadConfig>;
 /**
  * Reads the environment. Nothing else does, except OpenTelemetry's SDK, which reads OTEL_* when traces are on. An empty
  * value counts as unset. Throws ConfigError with all problems at once; no problem repeats a value that may contain a
- * credential. `usesTokens`: whether tokens are accepted or issued, so that development mode is refused where others may
- * reach it.
+ * credential. `serves`: whether it is for the service, or what examines or helps it: then development mode is refused
+ * where others may reach it, and MEMORY has to fit into the heap of this process.
  */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { usesTokens = true } = {}) {
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serves = true } = {}) {
   const problems: string[] = [];
   const values = readAll(environment, problems);
-  const issuer = issuerOf(environment, values, problems, usesTokens);
+  const issuer = issuerOf(environment, values, problems, serves);
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
-  const memory = memoryOf(values, problems);
+  const memory = memoryOf(values, serves ? problems : []);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     host: values.HOST,
@@ -131,10 +131,10 @@ function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
 
 const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 
-function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[], usesTokens: boolean) {
+function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[], serves: boolean) {
   const unset = ISSUER.filter((name) => !environment[name]);
   if (unset.length === ISSUER.length) {
-    if (usesTokens) problems.push(...refusedDevelopment(values));
+    if (serves) problems.push(...refusedDevelopment(values));
     return undefined;
   }
   if (values.AUTH_MODE === 'development')

@@ -30,8 +30,8 @@ const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
  */
 const BESIDE_SERVICE = 10_000;
 
-/** The settings for a command on the store, which accepts and issues no token. */
-export const storeConfig = (): Config => loadConfig(undefined, { usesTokens: false });
+/** The settings for a command on the store, which accepts no token, and has another heap than the service. */
+export const storeConfig = (): Config => loadConfig(undefined, { serves: false });
 
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {

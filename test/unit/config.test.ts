@@ -359,7 +359,15 @@ test.each([
 test('a command that accepts and issues no token needs no word for it', () => {
   const environment = { NODE_ENV: 'production', HOST: '0.0.0.0' };
   expect(() => loadConfig(environment)).toThrow('development mode is refused');
-  expect(loadConfig(environment, { usesTokens: false }).issuer).toBeUndefined();
+  expect(loadConfig(environment, { serves: false }).issuer).toBeUndefined();
+});
+
+test('a command on the store takes the MEMORY of a service whose heap is larger than its own', () => {
+  const [MEMORY, LIST_CACHE_BYTES] = [String(2 ** 50), String(2 ** 40)];
+  expect(() => loadConfig({ MEMORY })).toThrow("V8's heap limit");
+  expect(() => loadConfig({ LIST_CACHE_BYTES })).toThrow('a quarter of MEMORY');
+  for (const environment of [{ MEMORY }, { LIST_CACHE_BYTES }])
+    expect(() => loadConfig(environment, { serves: false })).not.toThrow();
 });
 
 test('development mode is not meant beside an issuer', () => {
