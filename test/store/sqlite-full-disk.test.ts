@@ -3,9 +3,11 @@ import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { Fold } from '../../src/audit/fold/fold.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { RefusedAppendError } from '../../src/log/store.ts';
@@ -107,3 +109,25 @@ test.skipIf(process.platform !== 'linux')('a repair on a full disk ends with the
     await opened.cleanup();
   }
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'a fold that finds no room says that it is not the disk of the store',
+  async () => {
+    using folded = new Fold();
+    const [event] = chain(EMPTY_HEAD, plants(0, 1));
+    const rows = (from: number) =>
+      plants(from, 2_000).map((plant) => ({ ...event!, event: { ...plant, tag: 'y'.repeat(1024) } }));
+    // More than the 64 MiB that it keeps in memory.
+    const large = async () => {
+      for (let from = 0; from < 40_000; from += 2_000) await folded.apply(rows(from));
+    };
+    limitFiles(1_000_000);
+    try {
+      await expect(large()).rejects.toThrow(
+        'the temporary file of an audit, in SQLITE_TMPDIR, TMPDIR, /var/tmp or /tmp, cannot be used, because its disk is full',
+      );
+    } finally {
+      limitFiles('unlimited');
+    }
+  },
+);

@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   semaphore: ['domain', 'time'],
   call: ['log', 'auth'],
   plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
-  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
+  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'files', 'transparency', 'call', 'semaphore', 'gen'],
   erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
   transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'files', 'file-lock', 'gen'],

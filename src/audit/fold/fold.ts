@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { PlantEvent } from '../../domain/events.ts';
 import { PLANT_FIELDS, plantOfTexts, textsOf, withKey } from '../../domain/plant.ts';
+import { naming } from '../../files.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { OwnedRow } from '../../log/store.ts';
 import { turn } from '../../time/host.ts';
@@ -8,6 +9,8 @@ import type { Failure } from '../checks/check.ts';
 
 /** Page cache in KiB. The rest goes to an unnamed file of SQLite, which never outlives the process. */
 const CACHE = 64 * 1024;
+/** What an error says of that file, whose disk is mostly not the store's: the folders in which SQLite makes it. */
+const FILE = 'the temporary file of an audit, in SQLITE_TMPDIR, TMPDIR, /var/tmp or /tmp,';
 /** Rows of one read; fewer mean that they are the last. */
 const ROWS = 2_000;
 
@@ -71,7 +74,9 @@ export class Fold implements Disposable {
   /** Takes the next events, in a turn of the event loop of their own. Calls must not overlap. */
   async apply(events: readonly LoggedEvent[]): Promise<void> {
     await turn();
-    for (const event of this.#shown(events)) this.#apply(event);
+    naming(FILE, () => {
+      for (const event of this.#shown(events)) this.#apply(event);
+    });
     this.#position = events.at(-1)?.position ?? this.#position;
   }
 
@@ -80,7 +85,7 @@ export class Fold implements Disposable {
     // Below every key: in SQLite's order, all integers come after -Infinity.
     for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await turn()) {
       signal?.throwIfAborted();
-      const found = this.#rows.all(owner, id, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
+      const found = naming(FILE, () => this.#rowsAfter(owner, id));
       if (found.length > 0)
         yield found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));
       if (found.length < ROWS) return;
@@ -90,6 +95,10 @@ export class Fold implements Disposable {
 
   [Symbol.dispose](): void {
     this.#db.close();
+  }
+
+  #rowsAfter(owner: string, id: bigint | number) {
+    return this.#rows.all(owner, id, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
   }
 
   #apply(logged: LoggedEvent): void {
