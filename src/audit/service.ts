@@ -79,7 +79,7 @@ export function implementAudit(options: AuditOptions) {
     open: (signal: AbortSignal) => AsyncIterable<Message>,
   ): AsyncGenerator<Message> {
     admit(call);
-    yield* whileValid(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
+    yield* whileValid(call.principal.validity, (signal) => relayed(open(signal)), call.signal);
   }
 
   /** The messages of a stream that reads the whole log. Takes a permit of `longCalls` until it ends. */
@@ -114,15 +114,11 @@ export function implementAudit(options: AuditOptions) {
   } satisfies Methods<typeof AuditService>;
 }
 
-async function* relayed<Message>(messages: AsyncIterable<Message>, signal: AbortSignal): AsyncGenerator<Message> {
+async function* relayed<Message>(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
   try {
-    for await (const message of messages) {
-      signal.throwIfAborted();
-      yield message;
-    }
+    yield* messages;
   } catch (error) {
-    // A caller that has left is no fault of the store.
-    throw signal.aborted ? signal.reason : unavailable(error);
+    throw unavailable(error);
   }
 }
 
@@ -133,11 +129,10 @@ async function* listPlantsAsOf(
 ): AsyncGenerator<ListPlantsAsOfResponse> {
   const { position, plants } = await plantsAsOf(store, momentOf(asOf), ownerOf(owner), signal);
   let sent = false;
-  for await (const rows of plants)
-    for (const part of partsOf(rows)) {
-      sent = true;
-      yield create(ListPlantsAsOfResponseSchema, { plants: part.map(ownedPlantMessage), position: BigInt(position) });
-    }
+  for await (const rows of plants) {
+    sent = true;
+    yield create(ListPlantsAsOfResponseSchema, { plants: rows.map(ownedPlantMessage), position: BigInt(position) });
+  }
   if (!sent) yield create(ListPlantsAsOfResponseSchema, { position: BigInt(position) });
 }
 

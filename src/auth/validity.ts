@@ -75,7 +75,8 @@ export class TokenValidity implements Validity {
 /**
  * The items of a source while a token is valid. Afterwards it rejects with the Refusal, at the next item or within half
  * a second, even if the source ignores its signal, which then aborts with the Refusal, too. It never ends as if it were
- * complete. Opens the source with the first item: an unread stream has nothing to end. `given`: another signal for it.
+ * complete. Opens the source with the first item: an unread stream has nothing to end. `given` ends it in the same way,
+ * with its reason: whoever has left hears of no error of the source.
  */
 export async function* whileValid<Item>(
   validity: Validity,
@@ -83,11 +84,11 @@ export async function* whileValid<Item>(
   given?: AbortSignal,
 ): AsyncGenerator<Item, undefined> {
   const end = new AbortController();
-  const { signal } = end;
+  const signal = given === undefined ? end.signal : AbortSignal.any([given, end.signal]);
   const look = async () => {
     if (!validity.holds) await validity.confirm().catch((refusal) => end.abort(refusal));
   };
-  const source = open(given === undefined ? signal : AbortSignal.any([given, signal]))[Symbol.asyncIterator]();
+  const source = open(signal)[Symbol.asyncIterator]();
   const timer = setInterval(look, LOOK).unref();
   try {
     for (;;) {

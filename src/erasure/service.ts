@@ -26,7 +26,6 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
   async function* eraseOwner(
     { owner, subjectKey }: EraseOwnerRequest,
     { actor, issuer }: Principal,
-    signal: AbortSignal,
   ): AsyncGenerator<EraseOwnerResponse> {
     if (!isName(owner)) throw new InvalidFieldError('owner', NAME_RULE);
     if (subjectKey.length > 0 && subjectKey.length !== KEY_BYTES)
@@ -35,7 +34,6 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
     let reportedAt = 0;
     try {
       for await (const step of log.erase({ owner, actor, issuer, key })) {
-        signal.throwIfAborted();
         if ('step' in step && step.appended === undefined && monotonic() < reportedAt + PROGRESS) continue;
         reportedAt = monotonic();
         yield messageOf(step);
@@ -48,9 +46,9 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
   }
 
   return {
-    eraseOwner(request, { principal, signal: left }) {
+    eraseOwner(request, { principal, signal }) {
       scopes.require(principal, 'plants:erase');
-      return whileValid(principal.validity, (signal) => eraseOwner(request, principal, signal), left);
+      return whileValid(principal.validity, () => eraseOwner(request, principal), signal);
     },
   } satisfies Methods<typeof ErasureService>;
 }

@@ -59,7 +59,6 @@ export class CosignedCheckpoints implements Checkpoints {
   readonly #running: Promise<void>;
   #cosigned: SignedCheckpoint | undefined;
   #since = monotonic();
-  #nextAt = 0;
   #fault: Error | undefined;
 
   /** Requests cosignatures until `close`. */
@@ -114,7 +113,7 @@ export class CosignedCheckpoints implements Checkpoints {
       // LogCheckpoints tells why there is none.
       const checkpoint = await this.#options.checkpoints.latest().catch(() => undefined);
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
-      if (checkpoint !== undefined && (isNews || monotonic() >= this.#nextAt)) await this.#round(checkpoint);
+      if (checkpoint !== undefined && (isNews || monotonic() >= this.#since + REFRESH)) await this.#round(checkpoint);
       await pause(ROUND, signal);
     }
   }
@@ -143,7 +142,6 @@ export class CosignedCheckpoints implements Checkpoints {
     this.#cosigned = { ...checkpoint, note: checkpoint.note + cosignatures.map(formatSignature).join('') };
     this.#since = monotonic();
     this.#tell(undefined);
-    this.#nextAt = monotonic() + REFRESH;
   }
 
   async #ask(asked: Asked, checkpoint: SignedCheckpoint): Promise<Signature | undefined> {

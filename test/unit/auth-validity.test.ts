@@ -123,6 +123,29 @@ test('a stream that is silent ends too, though its source heeds nothing, and the
   expect(told!.aborted).toBe(true);
 });
 
+test('a stream whose caller leaves ends with the reason for that, whatever its source says of it', async () => {
+  const [left, reason] = [new AbortController(), new Error('left')];
+  const silent = whileValid(
+    ending().validity,
+    () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+    }),
+    left.signal,
+  );
+  const blaming = whileValid(
+    ending().validity,
+    async function* (signal) {
+      await once(signal, 'abort');
+      yield* [];
+      throw new Error('the store cannot be reached');
+    },
+    left.signal,
+  );
+  const ends = [silent, blaming].map((stream) => expect(stream.next()).rejects.toBe(reason));
+  left.abort(reason);
+  await Promise.all(ends);
+});
+
 test('a source that ends because it was told to is not whole', async () => {
   const { validity, refusal } = ending();
   const stream = whileValid(validity, async function* (signal) {

@@ -11,10 +11,10 @@ import { Fold } from './fold.ts';
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
 
 /**
- * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id.
- * Reads all events up to it in bounded memory. Rejects with INVALID_FIELD for a position after the head. Reading the
- * plants rejects with OWNER_BEING_ERASED when owners are erased one after the other all the while, or while somebody
- * reads slowly, and with the signal's reason once it aborts.
+ * The plants of one owner, or of all owners, as of a moment, in ascending owner (by the bytes of its UTF-8) and id, in
+ * batches that a message has room for. Reads all events up to it in bounded memory. Rejects with INVALID_FIELD for a
+ * position after the head. Reading the plants rejects with OWNER_BEING_ERASED when owners are erased one after the
+ * other all the while, or while somebody reads slowly, and with the signal's reason once it aborts.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined, signal?: AbortSignal) {
   const position = await positionOfMoment(store, moment);
