@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { naming } from '../files.ts';
+import { urlOf } from '../observe/admin.ts';
 import { cosigner } from '../tlog/signer.ts';
 import { formatVerifierKey, isKeyName, type VerifierKey } from '../tlog/verifier-key.ts';
 import { vkey, whole } from './arguments.ts';
@@ -56,7 +56,7 @@ Example:
       server.listen(port, host);
       await once(server, 'listening');
       await print([formatVerifierKey(signer.key)]);
-      console.error(`listening at http://${host}:${(server.address() as AddressInfo).port}`);
+      console.error(`listening at ${urlOf(server)}`);
       for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => closeWitnessServer(server));
       await once(server, 'close');
       records.close();

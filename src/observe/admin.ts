@@ -72,7 +72,8 @@ async function sendMetrics(response: ServerResponse, scrape: Metrics['scrape']):
   }
 }
 
-function urlOf(server: Server): string {
+/** The URL of a server that listens. */
+export function urlOf(server: Server): string {
   const { address, family, port } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -275,21 +276,15 @@ test('plantstore witness refuses the key of a witness as that of a log', async (
 
 test('plantstore witness prints its vkey, cosigns for a service, and goes on where it was', async () => {
   const args = ['witness', '--key', join(root, 'witness.pem'), '--name', 'cli.example/one', '--log', logVkey];
-  const started = async () => {
-    const child = spawn(process.execPath, [
-      'bin/plantstore.js',
-      ...args,
-      '--state',
-      join(root, 'state'),
-      '--port',
-      '0',
-    ]);
+  const started = async (host: string) => {
+    const options = ['--state', join(root, 'state'), '--host', host, '--port', '0'];
+    const child = spawn(process.execPath, ['bin/plantstore.js', ...args, ...options]);
     const [vkey] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
     const errors = createInterface({ input: child.stderr });
     const [line] = (await once(errors, 'line')) as [string];
     return { child, vkey, url: line.replace('listening at ', ''), errors };
   };
-  const first = await started();
+  const first = await started('127.0.0.1');
   expect(parseVerifierKey(first.vkey)).toMatchObject({ name: 'cli.example/one', type: 4 });
   await using service = await start([`${first.url}=${first.vkey}`]);
   const send = client(service.url, await service.token('alice'));
@@ -298,7 +293,10 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   expect(openNote(note, [parseVerifierKey(first.vkey)]).verified).toHaveLength(1);
   first.child.kill('SIGTERM');
   expect(await once(first.child, 'close')).toEqual([0, null]);
-  const second = await started();
+  // Where the machine has IPv6, whose addresses have brackets in a URL.
+  const own = Object.values(networkInterfaces()).flat();
+  const host = own.some((each) => each?.address === '::1') ? '::1' : '127.0.0.1';
+  const second = await started(host);
   expect(second.vkey).toBe(first.vkey);
   const origin = createHash('sha256').update(parseVerifierKey(logVkey).name).digest('hex');
   expect(await (await fetch(`${second.url}/${origin}/checkpoint`)).text()).toContain(note.split('\n\n')[0]);
@@ -314,9 +312,9 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   expect(status).toBe(422);
   expect(written).toContain(`error: the log ${signer.key.name} has signed two checkpoints of 3 events (root `);
   // Nobody who connects and sends nothing, or half a request, keeps it from ending.
-  const { hostname, port } = new URL(second.url);
+  const { port } = new URL(second.url);
   for (const sent of ['', 'POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nold']) {
-    const socket = connect(Number(port), hostname).on('error', () => {});
+    const socket = connect(Number(port), host).on('error', () => {});
     onTestFinished(() => void socket.destroy());
     await once(socket, 'connect');
     socket.write(sent);
