@@ -17,37 +17,48 @@ const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
 
 /** Examines the data directory, the key files and the certificates: are they usable, and only by their owner? */
 export async function examineFiles(config: Config): Promise<Finding[]> {
-  const { dataDirectory, mongodbUri, issuer, auditSigningKey, grpcTls } = config;
+  const { dataDirectory, mongodbUri, auditSigningKey, grpcTls } = config;
   const findings = await folder(dataDirectory);
-  if (mongodbUri === undefined)
-    findings.push(...(await rights('data', join(dataDirectory, DATABASE_FILE))), ...(await room(dataDirectory)));
-  findings.push(
-    ...(auditSigningKey === undefined
-      ? await keyFile('audit key', join(dataDirectory, AUDIT_KEY_FILE))
-      : [ok('audit key', 'set by AUDIT_SIGNING_KEY')]),
-  );
-  if (auditSigningKey === undefined && mongodbUri !== undefined)
+  if (!(await isClosed(dataDirectory))) findings.push(...(await filesIn(config)));
+  if (auditSigningKey !== undefined) findings.push(ok('audit key', 'set by AUDIT_SIGNING_KEY'));
+  else if (mongodbUri !== undefined)
     findings.push(
       warn('audit key', 'each instance signs with a key of its own: set the same AUDIT_SIGNING_KEY on all of them'),
     );
-  if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
   if (grpcTls !== undefined) findings.push(...(await certificates(grpcTls, mongodbUri !== undefined)));
   return findings;
 }
 
+/** Examines what is in the data directory. */
+async function filesIn({ dataDirectory, mongodbUri, issuer, auditSigningKey }: Config): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  if (mongodbUri === undefined)
+    findings.push(...(await rights('data', join(dataDirectory, DATABASE_FILE))), ...(await room(dataDirectory)));
+  if (auditSigningKey === undefined)
+    findings.push(...(await keyFile('audit key', join(dataDirectory, AUDIT_KEY_FILE))));
+  if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
+  return findings;
+}
+
+/** Whether this user may not look into a folder, which others have closed to it. */
+const isClosed = (path: string): Promise<boolean> =>
+  stat(`${path}/.`).then(
+    () => false,
+    ({ code }) => code === 'EACCES',
+  );
+
 /** Examines the data directory, in which keys are made on first use. */
 async function folder(path: string): Promise<Finding[]> {
-  const found = await statOf(path);
-  if (found === undefined) return [warn('data', `DATA_DIR ${path} does not exist: the first start makes it`)];
-  const isUsable =
-    found.isDirectory() &&
-    (await access(path, constants.W_OK | constants.X_OK).then(
-      () => true,
-      () => false,
-    ));
-  return isUsable
-    ? rights('data', path)
-    : [fail('data', `DATA_DIR ${path} is no folder that this user may write to: set DATA_DIR to one`)];
+  const unusable = fail('data', `DATA_DIR ${path} is no folder that this user may write to: set DATA_DIR to one`);
+  try {
+    const found = await statOf(path);
+    if (found === undefined) return [warn('data', `DATA_DIR ${path} does not exist: the first start makes it`)];
+    if (!found.isDirectory()) return [unusable];
+    await access(path, constants.W_OK | constants.X_OK);
+  } catch {
+    return [unusable];
+  }
+  return rights('data', path);
 }
 
 /** Examines who may read a file or directory. Empty if it does not exist. */

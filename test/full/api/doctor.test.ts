@@ -100,6 +100,21 @@ test('without a service its ports are free', async () => {
   expect(lines.join('\n')).toMatch(/^ok +service +not running on 127.0.0.1/m);
 });
 
+test('a data directory into which its user may not look is told, and the rest is examined', async () => {
+  await fill();
+  const isRoot = process.getuid!() === 0;
+  if (isRoot) process.seteuid!(NOBODY);
+  else chmodSync(data, 0);
+  onTestFinished(() => (isRoot ? process.seteuid!(0) : chmodSync(data, 0o700)));
+  const { lines, troubles } = await doctor();
+  const about = `^(warn|fail) +data +(DATA_DIR )?${data} `;
+  expect(troubles).toEqual([
+    expect.stringMatching(/^fail +store .*permission denied/),
+    expect.stringMatching(new RegExp(about)),
+  ]);
+  expect(lines.join('\n')).toMatch(/^ok +issuer .*\n.*service/m);
+});
+
 test('where there is no store it says so, makes none, and examines the rest', async () => {
   const { lines, troubles } = await doctor();
   expect(troubles).toEqual([
