@@ -67,8 +67,9 @@ export async function* readPieces(path: string, end = Number.POSITIVE_INFINITY):
 
 /** What an error says. One of the system names the file, and no draft of it: the same fault has the same words. */
 export function wordsOf(path: string, error: unknown): string {
-  const { errno, message } = error as NodeJS.ErrnoException;
-  return errno === undefined ? message : `${path}: ${getSystemErrorMessage(errno)}`;
+  const { errno = 0, message } = error as NodeJS.ErrnoException;
+  // Node's own checks before `rm` have numbers above 0, which no error of the system has.
+  return errno < 0 ? `${path}: ${getSystemErrorMessage(errno)}` : message;
 }
 
 function named(path: string, error: unknown): unknown {

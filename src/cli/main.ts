@@ -1,6 +1,6 @@
-import { getSystemErrorMessage } from 'node:util';
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
+import { wordsOf } from '../files.ts';
 import { VERSION } from '../observe/version.ts';
 import { checkErasureCommand } from './audit/check-erasure.ts';
 import { checkpointCommand, headCommand, keyCommand } from './audit/checkpoint.ts';
@@ -59,19 +59,19 @@ Examples:
   );
 
 /** What is wrong, in words: of a file, its name comes first. */
-function wordsOf(error: unknown): unknown {
+function inWords(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { errno, code, syscall, path, message, name } = error as NodeJS.ErrnoException;
+  const { code, syscall, path, message, name } = error as NodeJS.ErrnoException;
   // Of the driver, which has no words for what happens while a primary is replaced.
   if (name.startsWith('Mongo')) return `MongoDB: ${message}; run the command again, and plantstore doctor if it lasts`;
   if (code === 'EEXIST' && syscall === 'mkdir') return `${path} is a file, and not a folder`;
-  return errno === undefined || path === undefined ? message : `${path || "''"}: ${getSystemErrorMessage(errno)}`;
+  return path === undefined ? message : wordsOf(path || "''", error);
 }
 
 try {
   await program.parseAsync();
 } catch (error) {
-  const problems = error instanceof ConfigError ? error.problems : [wordsOf(error)];
+  const problems = error instanceof ConfigError ? error.problems : [inWords(error)];
   for (const problem of problems) console.error(`plantstore: ${problem}`);
   process.exit(1);
 }

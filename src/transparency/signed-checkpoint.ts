@@ -56,41 +56,45 @@ const PATIENCE = 5_000;
  * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
  * One of another log or key moves to a file of its own (`besideOf`), where its key finds it again. `onPassedOver` is
  * called with the reason, in words for operators, when what the file has is not read, and the log and key have none
- * beside it.
+ * beside it: once, although each attempt to sign reads it until one succeeds.
  */
-export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
-  read: async (key) => {
-    const found = await readKept(path, key);
-    if (typeof found !== 'string') return found;
-    onPassedOver(found);
-    return undefined;
-  },
-  replace: async (next, extended, key) => {
-    const draft = `${path}.draft`;
-    try {
-      makePrivateFolder(dirname(path));
-      const other = await alone(`${path}.lock`, async () => {
-        const found = await readKept(path, key);
-        const isOther = typeof found === 'object' && found.note !== extended?.note;
-        if (isOther && found.size >= (extended?.size ?? 0)) return found;
-        // That of a process that was killed, which may have been another user's.
-        await rm(draft, { force: true });
-        await writeFile(draft, next.note, { mode: 0o600, flush: true });
-        await setAside(path, key);
-        await rename(draft, path);
-        // The same log's earlier one, if another has signed in between.
-        await rm(besideOf(path, keyId(key)), { force: true });
-        return undefined;
-      });
-      if (other === undefined) await sync(dirname(path));
-      return other;
-    } catch (error) {
-      throw new CannotSignError(`the checkpoint cannot be stored, so it is not signed: ${wordsOf(path, error)}`, {
-        cause: error,
-      });
-    }
-  },
-});
+export function keptIn(path: string, onPassedOver: (why: string) => void): KeptCheckpoint {
+  let told: string | undefined;
+  return {
+    read: async (key) => {
+      const found = await readKept(path, key);
+      if (typeof found !== 'string') return found;
+      if (found !== told) onPassedOver(found);
+      told = found;
+      return undefined;
+    },
+    replace: async (next, extended, key) => {
+      const draft = `${path}.draft`;
+      try {
+        makePrivateFolder(dirname(path));
+        const other = await alone(`${path}.lock`, async () => {
+          const found = await readKept(path, key);
+          const isOther = typeof found === 'object' && found.note !== extended?.note;
+          if (isOther && found.size >= (extended?.size ?? 0)) return found;
+          // That of a process that was killed, which may have been another user's.
+          await rm(draft, { force: true });
+          await writeFile(draft, next.note, { mode: 0o600, flush: true });
+          await setAside(path, key);
+          await rename(draft, path);
+          // The same log's earlier one, if another has signed in between.
+          await rm(besideOf(path, keyId(key)), { force: true });
+          return undefined;
+        });
+        if (other === undefined) await sync(dirname(path));
+        return other;
+      } catch (error) {
+        throw new CannotSignError(`the checkpoint cannot be stored, so it is not signed: ${wordsOf(path, error)}`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}
 
 /**
  * The checkpoint of a log and its key that is kept in a file or beside it; why the file has none, in words

@@ -125,6 +125,18 @@ test('what another key, or a log of another name, has signed is not its own; nei
   ]);
 });
 
+test('what is passed over is told once, however often it is tried to sign in vain', async () => {
+  const path = join(directory, 'last');
+  await keptIn(path, passedOver).replace(await signed(3), undefined, key);
+  mkdirSync(`${path}.draft`);
+  const kept = keptIn(path, passedOver);
+  const signer = async () => signerOf('other.example');
+  const head = async () => ({ ...EMPTY_HEAD, position: 9 });
+  for (let attempt = 0; attempt < 3; attempt++)
+    await expect(signNext({ head, tree, signer, kept }, undefined)).rejects.toThrow('cannot be stored');
+  expect(said).toEqual([expect.stringContaining('it is of the log log.example, and this log is other.example; ')]);
+});
+
 test('a lock that cannot be taken is named', async () => {
   const path = join(directory, 'last');
   mkdirSync(`${path}.lock`);
