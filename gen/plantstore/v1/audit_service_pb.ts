@@ -569,7 +569,7 @@ export const AuditService: GenService<{
   /**
    * Lists the plants as of a position or time: the fold of the log up to there, in ascending order of owner (by UTF-8
    * bytes) and id. Reads every event up to there. INVALID_ARGUMENT if the position is after the head; UNAVAILABLE if
-   * too many such calls are running.
+   * too many calls that read the whole log are running, RESOURCE_EXHAUSTED if they are the caller's own.
    *
    * @generated from rpc plantstore.v1.AuditService.ListPlantsAsOf
    */
@@ -580,7 +580,7 @@ export const AuditService: GenService<{
   },
   /**
    * Reads every event of one plant, in order. Empty if the plant never existed or its owner was erased. Reads the whole
-   * log.
+   * log. UNAVAILABLE or RESOURCE_EXHAUSTED as for ListPlantsAsOf.
    *
    * @generated from rpc plantstore.v1.AuditService.GetHistory
    */
@@ -591,8 +591,8 @@ export const AuditService: GenService<{
   },
   /**
    * Verifies the log up to its head at the start, and compares the read model with it. Sends progress about once a
-   * second, and last the verdict. A stream without a verdict proves nothing. UNAVAILABLE if too many such calls are
-   * running.
+   * second, and last the verdict. A stream without a verdict proves nothing. UNAVAILABLE or RESOURCE_EXHAUSTED as for
+   * ListPlantsAsOf.
    *
    * @generated from rpc plantstore.v1.AuditService.VerifyLog
    */
