@@ -56,10 +56,10 @@ An erased event has, in place of its content, a commitment and erasedBy: the
 position of its OwnerErased event. An export that has such an event goes on up
 to that position. Until an erasure is complete, its OwnerErased event has
 erasesOwner and erasesKey. If an owner is erased meanwhile, the export may fail:
-export again. With --owner or --id and --follow it fails at the erasure of that
-owner, or of any owner if it has printed plants of all. One that goes on after
-an erasure with --after does not fail, and may not show whom it erased: export
-again from the beginning.
+export again. With --owner and --follow it fails at the erasure of that owner.
+With --id and --follow alone it fails at any erasure, once it has printed an
+event. One that goes on after an erasure with --after does not fail, and may not
+show whom it erased: export again from the beginning.
 If the content of an event was changed in the store, the command fails: with
 --owner, --id or --follow there, otherwise behind the last event, so that what
 is left of a damaged log can be read.
