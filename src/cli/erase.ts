@@ -23,7 +23,9 @@ The events stay, with their positions and hashes, so every proof stays valid.
 docs/erasure.md lists other places that may hold the name, such as backups. On
 MongoDB the service may run meanwhile, and the user of MONGODB_URI needs the
 right to update events. On the embedded store, call ErasureService, or stop the
-service first. The command does not ask for confirmation.
+service first. If the service publishes to Kafka, set KAFKA_BROKERS here too, or
+consumers may never hear of the erasure. The command does not ask for
+confirmation.
 
 An interrupted erasure resumes when the service starts. To wait for its end, run
 this command again with --key and the key that it printed on stderr. Without
