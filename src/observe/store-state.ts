@@ -52,14 +52,14 @@ export class StoreState {
     );
     gauge(
       'plantstore_signing_stopped',
-      'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, or a file that signing needs cannot be used: 1 or 0.',
+      'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, a file that signing needs cannot be used, or the id of the log is lost: 1 or 0.',
       () => this.isSigningStopped,
     );
   }
 
   /**
-   * Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, or a file that
-   * signing needs cannot be used, such as on a full disk.
+   * Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before, a file that
+   * signing needs cannot be used, such as on a full disk, or the id of the log is lost.
    */
   get isSigningStopped(): boolean {
     return (this.signingFault ?? this.witnessFault) !== undefined && !this.#isReplaced;

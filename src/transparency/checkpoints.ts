@@ -2,6 +2,7 @@ import { counted } from '../domain/counted.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
+import { LostRecordError } from '../log/store.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { CannotSignError, unavailable } from '../log/unavailable.ts';
@@ -19,7 +20,7 @@ export const CHECKPOINT_INTERVAL = 250;
 const AGAIN = 5_000;
 
 /** Errors that are told, and stop the signing until they are mended. */
-const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError];
+const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError, LostRecordError];
 
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
@@ -52,8 +53,8 @@ export interface Signing {
 export interface CheckpointOptions extends Signing {
   readonly tree: Tree;
   /**
-   * Called with the reason each time that nothing is signed, because the log does not extend what was signed or a file
-   * that signing needs cannot be used, and with undefined each time that something is.
+   * Called with the reason each time that nothing is signed, because the log does not extend what was signed, a file
+   * that signing needs cannot be used or the log's id is lost, and with undefined each time that something is.
    */
   readonly onFault: (fault: Error | undefined) => void;
 }

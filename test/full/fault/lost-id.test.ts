@@ -7,6 +7,7 @@ import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.t
 import { command } from '../../support/command.ts';
 import { client } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
+import { storeState } from '../../support/store-state.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /**
@@ -53,6 +54,22 @@ test.each([
     };
   };
   await expectFound({ DATA_DIR }, lose, 'the store has lost the id of its log');
+});
+
+test('an instance that starts without the id says that it signs nothing, until the id is back', async () => {
+  const DATA_DIR = temporaryDirectory(onTestFinished);
+  await (await startService({ DATA_DIR })).stop();
+  const db = new DatabaseSync(join(DATA_DIR, DATABASE_FILE), { timeout: 10_000 });
+  onTestFinished(() => db.close());
+  const { id } = db.prepare('DELETE FROM log RETURNING id').get() as { id: string };
+  await using service = await startService({ DATA_DIR });
+  const state = () => storeState(service, { stopped: 'signing_stopped' });
+  const detail = 'the store has lost the id of its log (the row of log): restore a backup';
+  const store = { name: 'store', ready: true, degraded: true, detail };
+  await expect.poll(state).toEqual({ status: 200, store, stopped: '1' });
+  db.prepare('INSERT INTO log VALUES (?)').run(id);
+  await expect.poll(state, { timeout: 20_000 }).toMatchObject({ status: 200, store: { ready: true }, stopped: '0' });
+  expect(await state()).not.toHaveProperty('store.detail');
 });
 
 test.runIf(HAS_MONGODB)(
