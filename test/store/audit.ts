@@ -93,6 +93,10 @@ export function auditContract(name: string, open: OpenDatabase): void {
         await expect(
           imported([withoutContent(events[0]!, erasure.position), ...events.slice(1), erasure]),
         ).rejects.toThrow('it erased 2 events; the number of those that refer to it is 1');
+        // A file that was cut off between two events.
+        await expect(imported([withoutContent(events[0]!, erasure.position), ...events.slice(1)])).rejects.toThrow(
+          `position 1: its content is missing, and position ${erasure.position}, to which it refers, is beyond the last event, at ${events.length}: the end was cut off`,
+        );
         expect(await readLog(store)).toEqual([]);
         await append(await second(), added('alice', 0n));
         await expect(imported(events)).rejects.toThrow('another log');
@@ -118,9 +122,13 @@ export function auditContract(name: string, open: OpenDatabase): void {
           yield* later;
         };
         await expect(drain(importLog(store, all()))).rejects.toThrow(
-          'the store has the content of the event at position 1, from an earlier import, and an owner was erased since',
+          'the store has the content of the event at position 1, of an owner who was erased since',
         );
         expect((await store.head()).position).toBe(2);
+        const other = await open();
+        await append(other.store, added('alice', 1n), added('alice', 2n));
+        await expect(drain(importLog(other.store, all()))).rejects.toThrow('another log: its event at position 1 differs');
+        await other.cleanup();
         const empty = await open();
         await empty.store.append(later.flat().slice(0, 2));
         await drain(importLog(empty.store, all()));

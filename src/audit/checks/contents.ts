@@ -4,9 +4,11 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import type { Check, Failure } from './check.ts';
 
-/** What is wrong with an event without content that refers to this position. */
-export const refersToNoErasure = (position: number): string =>
-  `its content is missing, but position ${position}, to which it refers, is not an OwnerErased event`;
+/** What is wrong with an event without content that refers to this position of a log that ends at `end`. */
+export const refersToNoErasure = (position: number, end: number = position): string =>
+  position > end
+    ? `its content is missing, and position ${position}, to which it refers, is beyond the last event, at ${end}: the end was cut off`
+    : `its content is missing, but position ${position}, to which it refers, is not an OwnerErased event`;
 
 /** Compares how many events lack their content with what the OwnerErased events say. Memory grows with those alone. */
 export class Erasures {
@@ -15,9 +17,11 @@ export class Erasures {
   readonly #erased = new Map<number, number>();
   /** Positions of erasures that had not said that all contents are removed when they were read. */
   readonly #underWay = new Set<number>();
+  #end = 0;
 
   take(events: readonly LoggedEvent[]): void {
     for (const { position, event, erasedBy, erases } of events) {
+      this.#end = position;
       if (erases?.isCleared === false) this.#underWay.add(position);
       if (event?.type === 'OwnerErased') this.#erased.set(position, event.erased);
       // It has its content: decode.ts refuses an event that has neither content nor `erasedBy`.
@@ -35,7 +39,7 @@ export class Erasures {
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
     for (const [erasure, { first }] of this.#missing)
-      if (!this.#erased.has(erasure)) failures.push({ position: first, message: refersToNoErasure(erasure) });
+      if (!this.#erased.has(erasure)) failures.push({ position: first, message: refersToNoErasure(erasure, this.#end) });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
       if (count > erased || (count < erased && !this.#underWay.has(position) && !isUnderWay(position)))
