@@ -58,6 +58,21 @@ Examples:
   $ plantstore audit export > log.ndjson`,
   );
 
+/** Options that add up when they are given several times. */
+const REPEATABLE: ReadonlySet<string> = new Set(['log']);
+
+/** Refuses an option that is given twice. The last one would count: of two owners, one would not be erased. */
+function onlyOnce(command: Command): void {
+  for (const option of command.options) {
+    if (option.isBoolean() || REPEATABLE.has(option.name())) continue;
+    let given = 0;
+    command.on(`option:${option.name()}`, () => {
+      if (++given > 1) command.error(`error: option '${option.flags}' is given twice, and counts once`);
+    });
+  }
+  for (const each of command.commands) onlyOnce(each);
+}
+
 /** What is wrong, in words: of a file, its name comes first. */
 function inWords(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -68,6 +83,7 @@ function inWords(error: unknown): unknown {
   return path === undefined ? message : wordsOf(path || "''", error);
 }
 
+onlyOnce(program);
 try {
   await program.parseAsync();
 } catch (error) {

@@ -64,14 +64,19 @@ async function closedPort(port: readonly [string, number], host: readonly [strin
 /** The same error; one of the system about the data directory says that it is DATA_DIR. */
 export function aboutDataDirectory(error: unknown, dataDirectory: string): unknown {
   const { path, code } = (error instanceof CannotSignError ? error.cause : error) as NodeJS.ErrnoException;
-  if (path === undefined) return error;
+  // An empty name is no folder, and not the one that the process runs in.
+  if (path === undefined || path === '') return error;
   const [at, folder] = [resolve(path), resolve(dataDirectory)];
   // What is missing in the folder is a file that the user named; the folder itself is there.
   if (!isIn(folder, at) && (code === 'ENOENT' || !isIn(at, folder))) return error;
   const reason = (error as Error).message;
-  return new Error(`DATA_DIR cannot be used: ${reason}; set DATA_DIR to a folder that this user may write to`, {
-    cause: error,
-  });
+  // Another DATA_DIR would be another log.
+  const others =
+    code === 'EACCES' && at !== folder ? 'run this as the user of the service, whose it has to be, or ' : '';
+  return new Error(
+    `DATA_DIR cannot be used: ${reason}; ${others}set DATA_DIR to a folder that this user may write to`,
+    { cause: error },
+  );
 }
 
 /** Whether a path is a folder or in it. Both are absolute. */

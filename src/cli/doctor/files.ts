@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts';
 import { CLOSED_FOLDER, OTHERS, ROOT, readText } from '../../files.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
+import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
 import { readCertificates, refusalAsClient } from '../../transport/grpc/certificates.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
@@ -36,6 +37,7 @@ async function filesIn({ dataDirectory, mongodbUri, issuer, auditSigningKey }: C
     findings.push(...(await rights('data', join(dataDirectory, DATABASE_FILE))), ...(await room(dataDirectory)));
   if (auditSigningKey === undefined)
     findings.push(...(await keyFile('audit key', join(dataDirectory, AUDIT_KEY_FILE))));
+  findings.push(...(await lastCheckpoint(join(dataDirectory, CHECKPOINT_FILE))));
   if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
   return findings;
 }
@@ -93,6 +95,22 @@ async function keyFile(subject: string, path: string): Promise<Finding[]> {
     return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; ${cure}`)];
   }
   return rights(subject, path);
+}
+
+/** A command that signs leaves a file of its user, whom the service may not be. */
+async function lastCheckpoint(path: string): Promise<Finding[]> {
+  if ((await statOf(path)) === undefined) return [];
+  try {
+    await readText(path);
+    return [];
+  } catch (error) {
+    return [
+      fail(
+        'checkpoint',
+        `${path} cannot be read: ${reasonOf(error)}; nothing is signed until it is: run this as the user of the service, and give that user the file`,
+      ),
+    ];
+  }
 }
 
 async function room(directory: string): Promise<Finding[]> {

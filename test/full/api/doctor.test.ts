@@ -169,6 +169,14 @@ describe('finds, alone', () => {
       },
       /^fail +audit key .*permission denied.*; run this as the user of the service, and give that user the right to read/,
     ],
+    [
+      'a last checkpoint that another user signed',
+      () => {
+        file('last-checkpoint.txt', '', 0)();
+        beNobody();
+      },
+      /^fail +checkpoint .*permission denied.*; nothing is signed until it is/,
+    ],
   ];
   test.each(cases)('%s', async (_, spoil, found) => {
     await fill();

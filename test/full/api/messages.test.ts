@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aboutFile } from '../../../src/files.ts';
+import { aboutDataDirectory } from '../../../src/start/start-error.ts';
 import { noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
@@ -98,6 +99,23 @@ test.each([
   const { message } = await failureOf(args, { ...FREE, DATA_DIR: directory });
   expect(message).toContain(join(directory, 'missing'));
   expect(message).not.toContain('set DATA_DIR');
+});
+
+test('a file without a name is not taken for DATA_DIR, which is in the folder that a command runs in', () => {
+  const error = Object.assign(new Error('ENOENT: no such file or directory'), { code: 'ENOENT', path: '' });
+  expect(aboutDataDirectory(error, './data')).toBe(error);
+});
+
+test('a file of another user in DATA_DIR is a matter of who runs the command, before another DATA_DIR', () => {
+  const error = Object.assign(new Error('denied'), { code: 'EACCES', path: join(directory, 'last-checkpoint.txt') });
+  expect((aboutDataDirectory(error, directory) as Error).message).toBe(
+    'DATA_DIR cannot be used: denied; run this as the user of the service, whose it has to be, or set DATA_DIR to a folder that this user may write to',
+  );
+});
+
+test('an option that is given twice is refused, since the first one would not count', async () => {
+  const { message } = await failureOf(['erase', '--owner', 'alice', '--owner=bob']);
+  expect(message).toBe("error: option '--owner <name>' is given twice, and counts once");
 });
 
 // Node's own way to make a folder with its parents never ends there.
