@@ -61,8 +61,7 @@ function checkSame(store: Head, imported: Head): void {
  */
 async function checkErased(store: Store, end: number, imported: readonly LoggedEvent[]): Promise<void> {
   const erased = new Map<number, LoggedEvent>();
-  for (const each of imported)
-    if (each.position <= end && (each.erasedBy ?? 0) > end) erased.set(each.position, each);
+  for (const each of imported) if (each.position <= end && (each.erasedBy ?? 0) > end) erased.set(each.position, each);
   if (erased.size === 0) return;
   for await (const events of store.read(Math.min(...erased.keys()) - 1, { to: Math.max(...erased.keys()) }))
     for (const event of events) {

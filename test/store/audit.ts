@@ -127,7 +127,9 @@ export function auditContract(name: string, open: OpenDatabase): void {
         expect((await store.head()).position).toBe(2);
         const other = await open();
         await append(other.store, added('alice', 1n), added('alice', 2n));
-        await expect(drain(importLog(other.store, all()))).rejects.toThrow('another log: its event at position 1 differs');
+        await expect(drain(importLog(other.store, all()))).rejects.toThrow(
+          'another log: its event at position 1 differs',
+        );
         await other.cleanup();
         const empty = await open();
         await empty.store.append(later.flat().slice(0, 2));

@@ -39,7 +39,8 @@ export class Erasures {
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
     for (const [erasure, { first }] of this.#missing)
-      if (!this.#erased.has(erasure)) failures.push({ position: first, message: refersToNoErasure(erasure, this.#end) });
+      if (!this.#erased.has(erasure))
+        failures.push({ position: first, message: refersToNoErasure(erasure, this.#end) });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
       if (count > erased || (count < erased && !this.#underWay.has(position) && !isUnderWay(position)))

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aboutFile } from '../../../src/files.ts';
 import { aboutDataDirectory } from '../../../src/start/start-error.ts';
-import { noteSigner } from '../../../src/tlog/signer.ts';
+import type { Signer } from '../../../src/tlog/note.ts';
+import { cosigner, noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { command } from '../../support/command.ts';
@@ -116,6 +117,19 @@ test('a file of another user in DATA_DIR is a matter of who runs the command, be
 test('an option that is given twice is refused, since the first one would not count', async () => {
   const { message } = await failureOf(['erase', '--owner', 'alice', '--owner=bob']);
   expect(message).toBe("error: option '--owner <name>' is given twice, and counts once");
+  const vkeyOf = ({ key }: Signer) => formatVerifierKey(key);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const witnesses = ['one', 'two'].flatMap((name) => ['--witness', vkeyOf(cosigner(`${name}.example`, privateKey))]);
+  const file = join(directory, 'missing.tlog-proof');
+  const several = [
+    'audit',
+    'check-receipt',
+    file,
+    '--key',
+    vkeyOf(noteSigner('log.example', privateKey)),
+    ...witnesses,
+  ];
+  expect(await failureOf(several)).toMatchObject({ message: expect.stringContaining(file) });
 });
 
 // Node's own way to make a folder with its parents never ends there.
