@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
-interface DoubtfulNumber {
+/** A number that is no integer of at most EXACT_LENGTH characters in plain digits: it may not be exact as a double. */
+interface OtherNumber {
   /** The number as written. */
   readonly source: string;
   readonly start: number;
@@ -20,7 +21,7 @@ export class JsonText {
   /** The result of JSON.parse: a number may have lost its last digits. */
   readonly value: unknown;
   readonly #text: string;
-  readonly #doubtful: readonly DoubtfulNumber[];
+  readonly #others: readonly OtherNumber[];
 
   /** Reads a text, or UTF-8 without byte order mark. Throws SyntaxError: its message completes "the text is". */
   constructor(source: string | Buffer) {
@@ -29,16 +30,19 @@ export class JsonText {
     const found = scan(this.#text, MAX_VALUES);
     if (found === undefined) throw new SyntaxError(`too complex: it has over ${MAX_VALUES} values`);
     this.value = parse(this.#text);
-    const { members, doubtful } = found;
+    const { members, others } = found;
     if (members !== countMembers(this.value)) throw new SyntaxError('ambiguous: it names a member twice');
-    this.#doubtful = doubtful;
+    this.#others = others;
   }
 
-  /** The integer that a member of the outermost object has, by `integerOf`. Undefined if it has none. */
+  /**
+   * The integer that a member of the outermost object has, by `integerOf`. Undefined if it has none: a string of digits
+   * is no number.
+   */
   integer(member: string): bigint | undefined {
     const value = (this.value as Readonly<Record<string, unknown>>)[member];
     if (typeof value !== 'number') return undefined;
-    const found = this.#doubtful.find(({ name }) => name !== undefined && JSON.parse(name) === member);
+    const found = this.#others.find(({ name }) => name !== undefined && JSON.parse(name) === member);
     return found === undefined ? BigInt(value) : integerOf(found.source);
   }
 
@@ -47,7 +51,7 @@ export class JsonText {
    * are, and protobuf's JSON mapping accepts a string for an int64.
    */
   withInexactNumbersQuoted(): string {
-    const inexact = this.#doubtful.filter(({ source }) => !isExact(source));
+    const inexact = this.#others.filter(({ source }) => !isExact(source));
     let quoted = '';
     let end = 0;
     for (const { source, start } of inexact) {
@@ -138,7 +142,7 @@ const EXACT_LENGTH = 15;
  * as JSON.parse without one, fails on deep nesting, and sees only the last of equal names.
  */
 function scan(text: string, most: number) {
-  const doubtful: DoubtfulNumber[] = [];
+  const others: OtherNumber[] = [];
   let values = 1;
   let members = 0;
   let depth = 0;
@@ -163,10 +167,10 @@ function scan(text: string, most: number) {
         at++;
       }
       if (isPlain && at - start < EXACT_LENGTH) continue;
-      doubtful.push({ source: text.slice(start, at + 1), start, name: depth === 1 ? string : undefined });
+      others.push({ source: text.slice(start, at + 1), start, name: depth === 1 ? string : undefined });
     }
   }
-  return values > most ? undefined : { members, doubtful };
+  return values > most ? undefined : { members, others };
 }
 
 /** Offset of the closing quote of the string that begins at `opening`; the text's length if there is none. */

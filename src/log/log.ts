@@ -4,7 +4,7 @@ import { Backoff, repeat } from '../time/backoff.ts';
 import { pause } from '../time/pause.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
-import { KnownKeys } from './commit/known-keys.ts';
+import { KnownPlants } from './commit/known-plants.ts';
 import { StateReader } from './commit/states.ts';
 import { type Erased, type EraseRequest, eraseOwner } from './erasure/eraser.ts';
 import { type EraseProgress, Finisher } from './erasure/finisher.ts';
@@ -70,7 +70,7 @@ export interface EventLogOptions {
 /** The event log of one instance: accepts commands, answers lists, and advances the read model. */
 export class EventLog {
   readonly #committer: Committer;
-  readonly #knownKeys: KnownKeys;
+  readonly #knownPlants: KnownPlants;
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
@@ -90,8 +90,8 @@ export class EventLog {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(this.#limits.listBytes);
     this.#lists = new Lists(follower, this.#listCache, this.#limits.lists);
-    this.#knownKeys = new KnownKeys(follower, this.#limits.knownOwners);
-    const states = new StateReader(follower, this.#knownKeys);
+    this.#knownPlants = new KnownPlants(follower, this.#limits.knownOwners);
+    const states = new StateReader(follower, this.#knownPlants);
     this.#committer = new Committer(follower, states, new Appender(follower, onFault), this.#limits, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
@@ -242,7 +242,7 @@ export class EventLog {
     await this.#committer.close();
     this.#projector.stop();
     this.#stop.abort();
-    await Promise.all([this.#running, this.#knownKeys.close(), this.#finishing]);
+    await Promise.all([this.#running, this.#knownPlants.close(), this.#finishing]);
     await this.#finisher.close();
     await this.#follower.store.close();
   }

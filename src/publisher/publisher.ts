@@ -36,8 +36,9 @@ export interface PublisherOptions {
 }
 
 /**
- * Publishes every event of the log to a topic, once and in order, without delaying appends. Its only state is a
- * position, stored in the topic: after any fault, it continues from there. One instance publishes at a time.
+ * Publishes every event of the log to a topic, once and in order, without delaying appends. Its only state is the
+ * position and hash of the last event, which the topic keeps in the transaction of that event (`kafka/topics.ts`).
+ * After any fault, it continues from there. One instance publishes at a time.
  */
 export class Publisher {
   readonly #store: PublisherOptions['store'];
@@ -100,7 +101,7 @@ export class Publisher {
     try {
       let head = await this.#headOf(session.start);
       /** The erasures that the topic lacks. Their names are kept no longer than that. */
-      let unfinished = await this.#unpublished(head.position);
+      let unfinished = await this.#openErasures(head.position);
       const notice = this.#noticeOf(session);
       /** Why an erasure stays open although the topic has it. Publication does not depend on it. */
       let untold: string | undefined;
@@ -124,12 +125,12 @@ export class Publisher {
           continue;
         }
         // Once an erasure has begun, nothing more of its owner from before is published.
-        unfinished = await this.#unpublished(head.position, unfinished);
+        unfinished = await this.#openErasures(head.position, unfinished);
         head = headAfter(head, events);
         // An earlier topic may have had an OwnerErased event, so that the erasure may be complete before this topic
         // gets there: then it must have nothing of the owner from before, and the event with the owner's name.
-        const names = new Map(unfinished.map((each) => [each.position, each]));
-        await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));
+        const erasures = new Map(unfinished.map((each) => [each.position, each]));
+        await session.publish(events.map((event) => erasures.get(event.position) ?? asErased(event, unfinished)));
         last = monotonic();
         this.#enough = Math.min(2 * Math.max(this.#enough, 1), ENOUGH);
         reached();
@@ -142,11 +143,11 @@ export class Publisher {
   }
 
   /**
-   * The erasures after `end`, the last position of the topic: the known ones, and those that have begun since. None of
-   * the latter is complete before it is published: an earlier topic, or this one before it was restored from a backup,
-   * may have had its event.
+   * The erasures after `end`, the last position of the topic: the known ones, and those that have begun since. Marks
+   * the latter as not published, so that none is complete before: an earlier topic, or this one before it was restored
+   * from a backup, may have had its event.
    */
-  async #unpublished(end: number, known: readonly Unfinished[] = []): Promise<readonly Unfinished[]> {
+  async #openErasures(end: number, known: readonly Unfinished[] = []): Promise<readonly Unfinished[]> {
     const unpublished = (await this.#store.unfinished()).filter((each) => each.position > end && isIntact(each));
     for (const { position, erases } of unpublished)
       if (erases.isPublished) await this.#store.erasurePublished(position, false);

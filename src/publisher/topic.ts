@@ -1,8 +1,8 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 
-/** The last event on a topic. */
+/** Up to where a topic has the log. The last event may have had no message: see `publish`. */
 export interface Published {
-  /** Its position; 0 if the topic is empty. */
+  /** Position of the last event; 0 if none was published. */
   readonly position: number;
   /** Its hash in hexadecimal. Without meaning at position 0. */
   readonly hash: string;

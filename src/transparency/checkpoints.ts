@@ -60,9 +60,9 @@ export interface CheckpointOptions extends Signing {
 }
 
 /**
- * Signs at most four checkpoints per second, for any number of callers, and tries no more often while it cannot. Before
- * signing, it verifies that the log extends the previous checkpoint, also one from before a restart: a log must not
- * sign inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
+ * Signs at most four checkpoints per second, for any number of callers, and tries no more often while it cannot. None
+ * is given to anybody before the log is verified to extend the previous one, also one from before a restart: a log must
+ * not sign inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
@@ -143,8 +143,8 @@ export class LogCheckpoints implements Checkpoints {
 }
 
 /**
- * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend
- * `known`, and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with
+ * Signs a checkpoint of the log as it is now, and keeps it. Whatever is signed comes from here, once it is verified to
+ * extend `known`, and what was kept, also by another process. Returns `known` if the log has not grown. Rejects with
  * BrokenTreeError for a log that does not extend them, with CannotSignError if the key or the kept checkpoint cannot be
  * used, and with OVERLOADED if others sign all the while.
  */

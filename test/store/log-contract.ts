@@ -1,6 +1,6 @@
 import type { OpenDatabase } from './audit-tampering.ts';
 import { brokenReadModelContract } from './broken-read-model.ts';
-import { knownKeysContract } from './known-keys.ts';
+import { knownPlantsContract } from './known-plants.ts';
 import { logContract } from './log.ts';
 import { pinnedContract } from './pinned.ts';
 import { repairedContract, repairsContract } from './repaired.ts';
@@ -9,7 +9,7 @@ import { restoredContract } from './restored.ts';
 /** What the log of an instance has to keep on any store, also when somebody changes the database under it. */
 export function logContracts(name: string, open: OpenDatabase): void {
   logContract(name, open);
-  knownKeysContract(name, open);
+  knownPlantsContract(name, open);
   pinnedContract(name, open);
   restoredContract(name, open);
   repairedContract(name, open);

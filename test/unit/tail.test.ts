@@ -282,7 +282,7 @@ test('a restart makes every read and every entry void, and tells of what was pas
     },
     (read) => read,
   );
-  tail.passOver([second]);
+  tail.tellSeen([second]);
   tail.restart(headAt(second));
   expect([seen, restarts]).toEqual([[1, 2], 1]);
   gate.resolve();

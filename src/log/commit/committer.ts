@@ -8,7 +8,7 @@ import type { LogObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
-import { OwnAppends } from './doubts.ts';
+import { OwnAppends } from './own-appends.ts';
 import { type Plan, plan, type Submitted } from './plan.ts';
 import type { StateReader } from './states.ts';
 
@@ -226,6 +226,7 @@ export class Committer {
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     while (commands.length > 0) {
       const decided = await this.#states.decide(commands, (known) => {
+        // Shortens the batch first, so that each decision has the index of its command.
         this.#sift(commands);
         return plan(this.#follower.tail.head, commands, known, wallTime());
       });

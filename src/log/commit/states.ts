@@ -3,7 +3,7 @@ import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { KnownKeys } from './known-keys.ts';
+import type { KnownPlants } from './known-plants.ts';
 import type { Known, Submitted } from './plan.ts';
 
 /**
@@ -12,11 +12,11 @@ import type { Known, Submitted } from './plan.ts';
  */
 export class StateReader {
   readonly #follower: Follower;
-  readonly #knownKeys: KnownKeys;
+  readonly #knownPlants: KnownPlants;
 
-  constructor(follower: Follower, knownKeys: KnownKeys) {
+  constructor(follower: Follower, knownPlants: KnownPlants) {
     this.#follower = follower;
-    this.#knownKeys = knownKeys;
+    this.#knownPlants = knownPlants;
   }
 
   /** Reads what memory lacks for these commands, and decides at the tail's head in a step without any wait. */
@@ -57,12 +57,12 @@ export class StateReader {
     const missing: PlantCommand[] = [];
     for (const command of commands) {
       const plant = plantOf(command);
-      const known = this.#knownKeys.isThere(plant.owner, plant.id);
+      const known = this.#knownPlants.isThere(plant.owner, plant.id);
       rows.set(command, known === true);
       if (known === undefined && !this.#follower.tail.memtable.knows(plant)) missing.push(command);
     }
     if (missing.length === 0) return rows;
-    this.#knownKeys.lookedUp(new Set(missing.map(({ owner }) => owner)));
+    this.#knownPlants.lookedUp(new Set(missing.map(({ owner }) => owner)));
     const read = await this.#follower.store.get(missing.map(plantOf));
     const { rows: found } = await this.#follower.reachCheckpoint(read, base);
     for (const [index, command] of missing.entries()) rows.set(command, found[index] !== undefined);

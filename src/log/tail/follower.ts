@@ -92,12 +92,12 @@ export class Follower {
 
   /** Like readOn, not shared. Rejects with BrokenChainError itself. */
   async readAll(): Promise<void> {
-    while (!(await this.#readIntoTail())) await this.#passOver();
+    while (!(await this.#readIntoTail())) await this.#restartAtCheckpoint();
   }
 
   /**
    * Reads on. Returns false before an event that was erased, or one whose erasure is complete, and once the tail is
-   * full although the read model is ahead of it: see `#passOver`.
+   * full although the read model is ahead of it: see `#restartAtCheckpoint`.
    */
   async #readIntoTail(): Promise<boolean> {
     for await (const batch of this.store.read(this.tail.head.position)) {
@@ -122,7 +122,7 @@ export class Follower {
    * complete. But contents are removed only when the read model has passed the OwnerErased event. And what an instance
    * missed that was away for long may be more than its memory holds.
    */
-  async #passOver(): Promise<void> {
+  async #restartAtCheckpoint(): Promise<void> {
     const checkpoint = await this.store.checkpoint();
     let head = this.tail.head;
     if (checkpoint <= head.position)
@@ -131,7 +131,7 @@ export class Follower {
       );
     for await (const batch of this.store.read(head.position, { to: checkpoint })) {
       for (const event of batch) head = headAfterIntact(head, event);
-      this.tail.passOver(batch);
+      this.tail.tellSeen(batch);
     }
     if (head.position < checkpoint) throw beyondEnd(checkpoint);
     if (this.tail.head.position < checkpoint) this.tail.restart(head);

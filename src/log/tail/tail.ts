@@ -150,7 +150,7 @@ export class Tail {
   }
 
   /** Events were verified after the head that never come into the tail: it is about to be restarted behind them. */
-  passOver(events: readonly LoggedEvent[]): void {
+  tellSeen(events: readonly LoggedEvent[]): void {
     this.#tell(this.#onSeen, events);
   }
 

@@ -71,7 +71,7 @@ export class Watch implements Subscriber {
   #isBeginning = true;
   /** Closes the long list that it begins with, whether or not anybody has begun to read it. */
   #closeList: (() => void) | undefined;
-  #spoke = monotonic();
+  #lastSent = monotonic();
   /** Bytes of memory of the steps that waited at the last look. */
   #waiting = 0;
 
@@ -107,7 +107,7 @@ export class Watch implements Subscriber {
       const events = log.recent(after);
       if (events !== undefined) {
         // Later ones are delivered.
-        this.#passOver(log.status.head);
+        this.#skipTo(log.status.head);
         return [stepsOf(owner, events)];
       }
     }
@@ -117,7 +117,7 @@ export class Watch implements Subscriber {
     if ('confirm' in list) this.#closeList = () => void list.plants.return!().catch(() => {});
     if (this.#isOver) this.#closeList?.();
     const position = Math.max(list.position, known);
-    this.#passOver(position);
+    this.#skipTo(position);
     return this.#stateOf(list, position, after === undefined ? NOTHING : RESET);
   }
 
@@ -136,7 +136,7 @@ export class Watch implements Subscriber {
     yield [ready];
   }
 
-  #passOver(position: number): void {
+  #skipTo(position: number): void {
     for (let mark = this.#mark.next; mark !== undefined && mark.position <= position; mark = mark.next)
       this.#mark = mark;
   }
@@ -153,7 +153,7 @@ export class Watch implements Subscriber {
         await this.#watches.log.lookAtRows();
         if (this.#why !== undefined) throw this.#why;
         if (this.#isOver) return;
-        this.#tell(piece);
+        this.#delivered(piece);
         yield piece;
       }
     }
@@ -170,12 +170,12 @@ export class Watch implements Subscriber {
     if (!this.#watches.mayTell(this.channel)) return NOTHING;
     const steps = this.channel.after(this.#mark);
     this.#mark = this.channel.end;
-    this.#tell(steps);
+    this.#delivered(steps);
     return steps;
   }
 
-  #tell(steps: readonly Step[]): void {
-    this.#spoke = monotonic();
+  #delivered(steps: readonly Step[]): void {
+    this.#lastSent = monotonic();
     this.#watches.delivered(steps.length);
   }
 
@@ -196,8 +196,8 @@ export class Watch implements Subscriber {
   /** Checks the token, ends a long silence, and returns whether the reader is too far behind. */
   look(now: number): boolean {
     this.#confirm();
-    if (now - this.#spoke >= QUIET) {
-      this.#spoke = now;
+    if (now - this.#lastSent >= QUIET) {
+      this.#lastSent = now;
       this.#reader.quiet();
     }
     // What could not be told while the store was away.

@@ -85,7 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'appends of other instances are not noticed',
-    file: 'log/commit/doubts.ts',
+    file: 'log/commit/own-appends.ts',
     from: `if (head !== this.#ownEnd) this.#othersUpTo = head;`,
     to: ``,
   },
@@ -130,14 +130,14 @@ export const MUTANTS: readonly Mutant[] = [
     to: ``,
   },
   {
-    what: 'known keys keep what is deleted',
-    file: 'log/commit/known-keys.ts',
+    what: 'known plants keep what is deleted',
+    file: 'log/commit/known-plants.ts',
     from: `else known.ids.delete(compact(event.plantId));`,
     to: ``,
   },
   {
-    what: 'known keys are learned without the tail',
-    file: 'log/commit/known-keys.ts',
+    what: 'known plants are learned without the tail',
+    file: 'log/commit/known-plants.ts',
     from: `for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined))`,
     to: `for (const { id, state } of this.#follower.tail.memtable.ownedBy(owner, undefined).slice(1))`,
   },
@@ -207,7 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'a watch gets events that its state has already',
     file: 'plants/watch/watch.ts',
     from: `    const position = Math.max(list.position, known);
-    this.#passOver(position);`,
+    this.#skipTo(position);`,
     to: `    const position = Math.max(list.position, known);`,
   },
   {
@@ -231,8 +231,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the publisher goes on after events that it could not publish',
     file: 'publisher/publisher.ts',
-    from: `await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished)));`,
-    to: `await session.publish(events.map((event) => names.get(event.position) ?? asErased(event, unfinished))).catch(() => {});`,
+    from: `await session.publish(events.map((event) => erasures.get(event.position) ?? asErased(event, unfinished)));`,
+    to: `await session.publish(events.map((event) => erasures.get(event.position) ?? asErased(event, unfinished))).catch(() => {});`,
   },
   {
     what: 'the publisher begins one event later than the topic ends',

@@ -22,7 +22,7 @@ interface Known {
  * Knows which plants of busy owners exist, so that their commands need no read. It holds all plant ids of an owner. It
  * learns an owner in the background at the second lookup, and then keeps the ids current with the tail's head.
  */
-export class KnownKeys {
+export class KnownPlants {
   readonly #follower: Follower;
   readonly #known: LRUCache<string, Known>;
   /** True: looked up once. False: has too many plants. */

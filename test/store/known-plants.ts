@@ -27,8 +27,8 @@ function counted(store: Store): { store: Store; lookUps: () => number } {
 }
 
 /** What holds on any store of the plants that are known to be there, or not. */
-export function knownKeysContract(name: string, open: OpenStore): void {
-  describe(`known keys on ${name}`, () => {
+export function knownPlantsContract(name: string, open: OpenStore): void {
+  describe(`known plants on ${name}`, () => {
     test('a busy owner adds and deletes plants without a read, and is refused every plant that is there, on whichever instance it was added', async () => {
       const opened = await open();
       const { store, lookUps } = counted(opened.store);

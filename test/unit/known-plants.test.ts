@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { KnownKeys } from '../../src/log/commit/known-keys.ts';
+import { KnownPlants } from '../../src/log/commit/known-plants.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
@@ -16,7 +16,7 @@ test('once rows are outdated, nothing is remembered of an owner who was looked u
     return store.list(...first);
   };
   const tail = new Tail(EMPTY_HEAD);
-  const known = new KnownKeys(new Follower(override(store, { list }), tail), 10);
+  const known = new KnownPlants(new Follower(override(store, { list }), tail), 10);
   known.lookedUp(['alice']);
   tail.outdateRows();
   known.lookedUp(['alice']);
