@@ -19,7 +19,7 @@ import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import { rowBytes } from '../log/row-size.ts';
 import type { PlantRow } from '../log/store.ts';
-import type { Listing, LongList } from '../log/view/listing.ts';
+import { isLong, type Listing, type LongList } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor, PIECE, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Watch, WatchReader } from './watch/watch.ts';
@@ -103,7 +103,7 @@ export class PlantsService {
 
   /** A list, of which the call holds the batch that was read last. A long one comes in pieces. */
   #inPieces(list: Listing, call: Call): Listing {
-    if (!('confirm' in list)) return list;
+    if (!isLong(list)) return list;
     const { plants } = list;
     const pieces = this.#piecesOf(list, call);
     // To return ends the read of the store at once, also before the first piece and while one is awaited.

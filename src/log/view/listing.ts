@@ -34,6 +34,9 @@ export interface LongList extends Omit<ShortList, 'plants'> {
   confirm(): Promise<void>;
 }
 
+/** Whether a list comes in batches. */
+export const isLong = (list: Listing): list is LongList => 'confirm' in list;
+
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 

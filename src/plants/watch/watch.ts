@@ -3,7 +3,7 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { EventLog } from '../../log/log.ts';
 import { rowBytes } from '../../log/row-size.ts';
 import type { PlantRow } from '../../log/store.ts';
-import type { Listing } from '../../log/view/listing.ts';
+import { isLong, type Listing } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
 import { PIECE, runs } from '../pages.ts';
 import { type Channel, type Mark, memoryBetween, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
@@ -114,21 +114,21 @@ export class Watch implements Subscriber {
     // The list is exact here too: everything up to here was delivered before it was asked for.
     const known = log.status.head;
     const list = await log.list({ owner, after: undefined, limit: undefined });
-    if ('confirm' in list) this.#closeList = () => void list.plants.return!().catch(() => {});
+    if (isLong(list)) this.#closeList = () => void list.plants.return!().catch(() => {});
     if (this.#isOver) this.#closeList?.();
     const position = Math.max(list.position, known);
     this.#skipTo(position);
     return this.#stateOf(list, position, after === undefined ? NOTHING : RESET);
   }
 
-  async *#stateOf({ plants }: Listing, position: number, before: readonly Step[]): AsyncGenerator<readonly Step[]> {
+  async *#stateOf(list: Listing, position: number, before: readonly Step[]): AsyncGenerator<readonly Step[]> {
     const ready = { type: 'ready', position } as const;
-    if (Symbol.iterator in plants) {
-      yield [...before, ...plants.map(added), ready];
+    if (!isLong(list)) {
+      yield [...before, ...list.plants.map(added), ready];
       return;
     }
     if (before.length > 0) yield before;
-    for await (const batch of plants) {
+    for await (const batch of list.plants) {
       this.#reader.holds?.(rowBytes(batch));
       if (batch.length > 0) yield batch.map(added);
     }
