@@ -100,8 +100,8 @@ const FORMAT_OFFSET = 18;
 const ROLLBACK_FORMAT = 1;
 
 /**
- * Throws if the write-ahead log beside a database may not be that of the database. SQLite cannot tell, and would damage
- * it.
+ * Throws if a database is a folder, or if the write-ahead log beside it may not be that of the database. SQLite cannot
+ * tell, and would damage it.
  * - A backup was put in the place of a database that a killed service had left. A backup has the format without a
  *   write-ahead log, which SQLite changes before it first writes one for it.
  * - The file has another name too (a hard link): under each name it would have a write-ahead log, and a lock, of its
@@ -112,6 +112,8 @@ const ROLLBACK_FORMAT = 1;
  */
 export function refuseForeignWal(path: string): void {
   const file = statSync(path, { throwIfNoEntry: false });
+  // As a container makes for a file that is to be mounted and is not there. SQLite calls that an I/O error.
+  if (file?.isDirectory()) throw new Error(`${path} is a folder, and not a file`);
   if (file?.isFile() && file.nlink > 1)
     throw new Error(
       `${path} has ${file.nlink} names (hard links), and SQLite damages a database that is open under two of them: remove all names but one, or copy the file`,

@@ -17,13 +17,13 @@ const EMPTY = temporaryDirectory(afterAll);
 const UNABLE_TO_OPEN =
   ' cannot be used (unable to open database file): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files';
 
-describe('an error of SQLite names the file', () => {
+describe('an error of SQLite, or about its file, names the file', () => {
   const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
   const temporary = () => mkdtempSync(join(EMPTY, 'files-'));
 
   test.each([
-    ['plantstore.sqlite', ['audit', 'head'], ': disk I/O error'],
-    ['plantstore.sqlite', ['serve'], ': disk I/O error'],
+    ['plantstore.sqlite', ['audit', 'head'], ' is a folder, and not a file'],
+    ['plantstore.sqlite', ['serve'], ' is a folder, and not a file'],
     ['plantstore.lock', ['serve'], UNABLE_TO_OPEN],
   ])('%s that is a folder, in the way of %j', async (name, command, said) => {
     const DATA_DIR = temporary();
