@@ -93,6 +93,8 @@ export class TopicReader {
 
   #buffer({ batch: { partition, messages }, pause }: EachBatchPayload): void {
     const lane = this.#lanes[partition]!;
+    // What is published meanwhile is no progress of whoever waits for another partition.
+    if (lane.done) return;
     for (const message of messages) {
       const record = recordOf(message);
       if (record.offset < lane.next || record.offset >= lane.end) continue;
@@ -105,6 +107,7 @@ export class TopicReader {
 
   #reached(partition: number, offset: number): void {
     const lane = this.#lanes[partition]!;
+    if (lane.done) return;
     if (offset >= lane.end - 1) lane.done = true;
     this.#notify();
   }
