@@ -80,5 +80,12 @@ Example:
   $ plantstore audit key > log.vkey`,
     )
     .action(() =>
-      withStore('read', async (store) => print([formatVerifierKey((await openLogSigner(storeConfig(), store)).key)])),
+      withStore('read', async (store) => {
+        const { key } = await openLogSigner(storeConfig(), store);
+        // Warns of a key that is not the service's, such as in a shell without its settings.
+        await keptHere()
+          .read(key)
+          .catch(() => {});
+        await print([formatVerifierKey(key)]);
+      }),
     );

@@ -381,6 +381,18 @@ test.each([
   expect(stderr).toBe('plantstore: no-such-file: no such file or directory\n');
 });
 
+test('the vkey of a key that has not signed here comes with a warning, as in a shell without the settings of the service', async () => {
+  await fill(added('alice', 1n));
+  const settings = { DATA_DIR: data, LOG_ORIGIN: 'log.example' };
+  expect(await command(['audit', 'checkpoint'], settings)).toMatchObject({ code: 0, stderr: '' });
+  expect(await command(['audit', 'key'], settings)).toMatchObject({ code: 0, stderr: '' });
+  expect(await command(['audit', 'key'], { DATA_DIR: data })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^plantstore\//),
+    stderr: expect.stringMatching(/^warning: the log is not compared .* it is of the log log\.example/),
+  });
+});
+
 test('an import that reads no export makes no store', async () => {
   const file = join(root, 'cut.ndjson');
   writeFileSync(file, '{"position":');

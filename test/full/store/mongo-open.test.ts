@@ -61,6 +61,13 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect(await refusal(uri)).toMatch(/^MONGODB_URI is not valid: /);
   });
 
+  test('a database in which no transaction runs is refused for good', async () => {
+    for (const name of ['config', 'local'])
+      expect(await refusal(`mongodb://localhost/${name}?replicaSet=a`)).toMatch(
+        new RegExp(`^MONGODB_URI names the database ${name}, which MongoDB keeps for itself: name another`),
+      );
+  });
+
   test('a server that is no replica set is refused for good', async () => {
     const mongod = await Mongod.start(await findMongod());
     onTestFinished(() => mongod.remove());

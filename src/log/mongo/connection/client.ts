@@ -71,6 +71,9 @@ export const WRITE_CONCERN = { w: 'majority', journal: true, wtimeoutMS: COMMAND
 
 const DEFAULT_DATABASE = 'plantstore';
 
+/** Databases in which the server runs no transaction, so that the read model would never move. */
+const WITHOUT_TRANSACTIONS: ReadonlySet<string> = new Set(['config', 'local']);
+
 /** A client that is not connected yet. Throws UnsuitableDatabaseError when the driver cannot parse the URI. */
 export function createClient(uri: string): MongoClient {
   return parsed(() => new MongoClient(uri, CLIENT));
@@ -91,6 +94,10 @@ function parsed<T>(parse: () => T): T {
 export function databaseOf(client: MongoClient, uri: string): Db {
   const named = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri)?.[1];
   const name = named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named);
+  if (WITHOUT_TRANSACTIONS.has(name))
+    throw new UnsuitableDatabaseError(
+      `MONGODB_URI names the database ${name}, which MongoDB keeps for itself: name another, such as ${DEFAULT_DATABASE}`,
+    );
   return parsed(() =>
     client.db(name, {
       // Not shared with another client: the driver writes the time of a causal read into this object.
