@@ -59,7 +59,7 @@ Examples:
   );
 
 /** Options that add up when they are given several times. */
-const REPEATABLE: ReadonlySet<string> = new Set(['log', 'witness']);
+const REPEATABLE: ReadonlySet<string> = new Set(['log', 'scope', 'witness']);
 
 /** Refuses an option that is given twice. The last one would count: of two owners, one would not be erased. */
 function onlyOnce(command: Command): void {
