@@ -58,16 +58,26 @@ export class PublisherThread implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const worker = new Worker(this.#program, { workerData: this.#settings });
-      worker.on('message', ({ status, changed }: StatusMessage) => {
-        this.#status = status;
-        if (changed) this.#onChange(status);
-      });
-      worker.on('error', (error) => this.#failed(error));
-      this.#worker = worker;
-      await new Promise((resolve) => worker.once('exit', resolve));
+      try {
+        await this.#runOnce();
+      } catch (error) {
+        // There is no thread, such as at a limit on them.
+        this.#failed(error);
+      }
       await pause(RESTART, signal);
     }
+  }
+
+  /** Resolves when the thread has ended. Rejects if it cannot be made. */
+  async #runOnce(): Promise<void> {
+    const worker = new Worker(this.#program, { workerData: this.#settings });
+    worker.on('message', ({ status, changed }: StatusMessage) => {
+      this.#status = status;
+      if (changed) this.#onChange(status);
+    });
+    worker.on('error', (error) => this.#failed(error));
+    this.#worker = worker;
+    await new Promise((resolve) => worker.once('exit', resolve));
   }
 
   #failed(error: unknown): void {
