@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { privateFile } from '../../files.ts';
@@ -107,7 +107,7 @@ function sqliteStore(
     advanceLimit: 256,
     /** Each has three file descriptors and a small cache. */
     maxSnapshots: 64,
-    ...sqliteEvents(db, reads, lookUps, alone ? keptFile(path) : () => {}),
+    ...sqliteEvents(db, reads, lookUps, alone ? keptFiles(path) : () => {}),
     ...sqliteReadModel(db, reads, lookUps, projecting, onAdvanced),
     ...sqliteErasures(db, projecting, writeAheadLog),
 
@@ -166,14 +166,23 @@ function sqliteStore(
   };
 }
 
-/** Throws when a file is no longer the one that it is now. Other processes would never see what is written to that. */
-function keptFile(path: string): () => void {
-  const { ino } = statSync(path);
+/**
+ * Throws when a database or its write-ahead log is no longer the file that it is now. Other processes would never see
+ * what is written to that, and a killed process would lose it.
+ */
+function keptFiles(path: string): () => void {
+  // SQLite has it beside the database, and not beside a link that leads there.
+  const files = [path, `${realpathSync(path)}-wal`].map((file) => ({ file, inode: inodeOf(file) }));
   return () => {
-    if (statSync(path, { throwIfNoEntry: false })?.ino !== ino)
-      throw new LogChangedError(`${path} was replaced or removed`);
+    for (const kept of files) {
+      const inode = inodeOf(kept.file);
+      kept.inode ??= inode;
+      if (inode !== kept.inode) throw new LogChangedError(`${kept.file} was replaced or removed`);
+    }
   };
 }
+
+const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino;
 
 /** What is read from a table. Undefined: the table is gone, or the row. */
 function ifThere<T>(table: string, read: () => T | undefined): T | undefined {

@@ -1,11 +1,12 @@
-import { copyFileSync, renameSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { client, expectError } from '../../support/http.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { storeState } from '../../support/store-state.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** What a service says once its log is another. */
 async function expectRefusal(service: Service, why: RegExp): Promise<void> {
@@ -38,4 +39,18 @@ test('a service whose file is replaced by an older one says why it does not serv
   renameSync(`${file}.new`, file);
   await sleep(20);
   await expectRefusal(service, /plantstore\.sqlite was replaced or removed; .*start them again/);
+});
+
+test('a service whose write-ahead log is removed acknowledges nothing that a kill would lose, and keeps the rest when it stops', async () => {
+  const directory = temporaryDirectory(onTestFinished);
+  await using service = await startService({ DATA_DIR: directory });
+  await fill(service);
+  const file = join(directory, 'plantstore.sqlite');
+  rmSync(`${file}-wal`);
+  await sleep(20);
+  await expectRefusal(service, /plantstore\.sqlite-wal was replaced or removed; .*start them again/);
+  await service.stop();
+  const database = new DatabaseSync(file);
+  expect(database.prepare('SELECT count(*) AS events FROM events').get()).toEqual({ events: 4 });
+  database.close();
 });
