@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
-import { RefusedAppendError, type Store } from '../../src/log/store.ts';
+import { BrokenReadModelError, RefusedAppendError, type Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { verdictOf } from './audit-tampering.ts';
@@ -39,6 +39,26 @@ function withDatabase(use: (db: DatabaseSync) => void): void {
 test('a file that cannot have a write-ahead log is refused: SQLite itself would go on without one', () => {
   expect(() => openWriter(':memory:', 'FULL')).toThrow(/cannot have a write-ahead log .*stays memory/);
   withDatabase((db) => expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' }));
+});
+
+test('a step that finds the file damaged says that the read model is of no use', async () => {
+  await append(store, ...plants(3));
+  await project(store);
+  await store.close();
+  let page: { rootpage: number } | undefined;
+  withDatabase((db) => {
+    page = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'plants'").get() as typeof page;
+  });
+  const file = openSync(join(opened.directory, DATABASE_FILE), 'r+');
+  writeSync(file, Buffer.alloc(4096, 0xff), 0, 4096, 4096 * (page!.rootpage - 1));
+  closeSync(file);
+  const damaged = await openSqlite(opened.directory);
+  onTestFinished(() => damaged.close());
+  await append(damaged, added('alice', 3n));
+  await expect(project(damaged)).rejects.toThrow(BrokenReadModelError);
+  await expect(project(damaged)).rejects.toThrow(
+    /^the database is damaged \(database disk image is malformed\): run plant/,
+  );
 });
 
 test('an append, a repair and what a repair projects outlast a power cut when they are done', async () => {

@@ -4,6 +4,7 @@ import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../.
 import { nodesOf, storedHashes } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
 import { prepareQuery, synced, transaction } from '../connection.ts';
+import { isDamage } from '../damage.ts';
 import { eachKey, type ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { FIELD_PARAMETERS, PLANT_COLUMNS, plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
@@ -49,18 +50,20 @@ export function sqliteReadModel(
     async advance(from, to, changes, made) {
       // A step of a repair is not done again after a power cut.
       const committed = from === undefined || from === to ? synced : transaction;
-      const isDone = committed(projecting, () => {
-        if (hasRows(changing, changes.erased)) return false;
-        if (!moveCheckpoint(changing, from, to)) return false;
-        applyChanges(changing, changes, made);
-        return true;
-      });
+      const isDone = undamaged(() =>
+        committed(projecting, () => {
+          if (hasRows(changing, changes.erased)) return false;
+          if (!moveCheckpoint(changing, from, to)) return false;
+          applyChanges(changing, changes, made);
+          return true;
+        }),
+      );
       onAdvanced();
       return isDone;
     },
 
     async removeRows(owner, from) {
-      return transaction(projecting, () => removeRows(changing, owner, from));
+      return undamaged(() => transaction(projecting, () => removeRows(changing, owner, from)));
     },
 
     async nodes(start, end) {
@@ -71,6 +74,17 @@ export function sqliteReadModel(
       return Number((nodeCount.get() as unknown as [bigint])[0]);
     },
   } satisfies Partial<Store>;
+}
+
+/** Changes the read model. A file that is found damaged makes it useless, which no later attempt changes. */
+function undamaged<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    const remedy = 'run plantstore audit verify, and go on as docs/operations.md says where it says NO';
+    throw new BrokenReadModelError(`the database is damaged (${error.message})`, remedy);
+  }
 }
 
 const AT = `WHERE name = ${PLANTS_CHECKPOINT} AND position = :from`;
