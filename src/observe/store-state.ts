@@ -1,5 +1,5 @@
 import type { BrokenChainError } from '../log/event/chain.ts';
-import { LogChangedError } from '../log/store.ts';
+import { type DamagedStoreError, LogChangedError } from '../log/store.ts';
 import type { BrokenTreeError } from '../log/tree/nodes.ts';
 import { type Readiness, STARTING } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -18,6 +18,8 @@ export class StoreState {
   fault: unknown;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
   brokenLog: BrokenLogError | undefined;
+  /** How the database was first found damaged. It stays: SQLite may read other pages, and repairs none. */
+  damage: DamagedStoreError | undefined;
   /** The questions, but for `checkpoint`, that the last verification through this instance answered with no. */
   doubts: readonly string[] = [];
   /** The reason why the read model cannot be used, while it cannot. */
@@ -38,7 +40,7 @@ export class StoreState {
     gauge(
       'plantstore_log_broken',
       'Whether this instance has found since its start that the stored log is not what was written, or was replaced: 1 or 0.',
-      () => this.brokenLog !== undefined || this.#isReplaced,
+      () => (this.brokenLog ?? this.damage) !== undefined || this.#isReplaced,
     );
     gauge(
       'plantstore_read_model_broken',
@@ -85,7 +87,7 @@ export class StoreState {
     if (this.fault instanceof LogChangedError) return { ready: false, detail: this.fault.message };
     if (this.fault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
     if (!this.isOpen) return STARTING;
-    const faults = [this.brokenLog, this.readModelFault, this.signingFault, this.witnessFault].filter(
+    const faults = [this.damage, this.brokenLog, this.readModelFault, this.signingFault, this.witnessFault].filter(
       (fault) => fault !== undefined,
     );
     const details = faults.map(({ message }) => message);

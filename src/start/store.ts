@@ -6,11 +6,11 @@ import { CLOSED_FOLDER, OTHERS, ROOT } from '../files.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/requirements.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
 import { refuseForeignWal } from '../log/sqlite/connection.ts';
-import { aboutStore } from '../log/sqlite/damage.ts';
+import { aboutStore, isDamage } from '../log/sqlite/damage.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
-import { LogChangedError } from '../log/store.ts';
+import { DamagedStoreError, LogChangedError } from '../log/store.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
@@ -46,7 +46,13 @@ export async function openStore(
         recentBytes: config.memory.recentEvents,
         listBytes: config.memory.lists,
       },
-      onFault: telemetry.storeFault,
+      onFault(fault) {
+        if (isDamage(fault) && state.damage === undefined) {
+          state.damage = new DamagedStoreError(join(config.dataDirectory, DATABASE_FILE), fault);
+          logger.error({ err: state.damage }, 'the database is damaged');
+        }
+        telemetry.storeFault(fault);
+      },
       onReadModel: (fault) => {
         if (fault === undefined) logger.info('the read model can be used again');
         else logger.error({ err: fault }, 'the read model cannot be used');
