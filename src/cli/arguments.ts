@@ -8,8 +8,8 @@ import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 const DIGITS = /^\d+$/;
 const INT64 = /^-?\d{1,19}$/;
-/** RFC 3339, on a day that exists; or that day alone, for its beginning in UTC. */
-const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+/** RFC 3339, on a day that exists, of the years 1 to 9999; or that day alone, for its beginning in UTC. */
+const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).refine((text) => !text.startsWith('0000'));
 
 /** Parses a whole number. `what`: what is expected, for the message. */
 export const whole = (least: number, most: number, what: string) => (text: string) => {

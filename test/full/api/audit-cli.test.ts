@@ -356,6 +356,7 @@ test.each([
   ['list', '--as-of', 'yesterday'],
   ['list', '--as-of', '2026-02-30T00:00:00Z'],
   ['list', '--as-of', '2026-02-30'],
+  ['list', '--as-of', '0000-01-01'],
   ['list', '--as-of', '2026-01-02T03:04:05'],
   ['list', '--as-of', '-1'],
   ['history', '--owner', 'alice'],
