@@ -1,6 +1,6 @@
 import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, sizeOf } from '../log/event/event.ts';
-import { Lease } from '../log/lease.ts';
+import { Lease, PUBLISHER } from '../log/lease.ts';
 import type { Store, Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
@@ -55,7 +55,7 @@ export class Publisher {
     this.#store = store;
     this.#topic = topic;
     this.#status = new StatusReporter(onChange);
-    this.#lease = new Lease(store, 'publisher');
+    this.#lease = new Lease(store, PUBLISHER);
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,
       (held) => this.#whileHeld(held),

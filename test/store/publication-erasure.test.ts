@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { Finisher } from '../../src/log/erasure/finisher.ts';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
@@ -9,7 +10,7 @@ import { eventMessage } from '../../src/publisher/message.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import type { Published, Topic } from '../../src/publisher/topic.ts';
 import { publicationReadiness } from '../../src/start/publication.ts';
-import { added, append } from '../support/events.ts';
+import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { dataDirectory } from '../support/publication.ts';
 
@@ -136,5 +137,36 @@ test('a publisher that may not note that the topic has an erasure says why the e
   await expect.poll(() => readiness().detail, { timeout: 5_000 }).toBe('events are published');
   expect((await store.unfinished())[0]?.erases.isPublished).toBe(true);
   await publisher.close();
+  await store.close();
+});
+
+test('who was not told that the log is published leaves the name for the publisher, while there is one', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  await project(store);
+  await store.erasurePublished(3, false);
+  expect(await store.lease('publisher', 'another', 60_000)).toBe(true);
+  const finisher = new Finisher(store, false);
+  for (let time = 0; time < 2; time++) {
+    await finisher.finish();
+    expect((await eventAt(store, 1))!.content).toBeUndefined();
+    expect(await store.unfinished()).toMatchObject([{ position: 3, erases: { owner: 'alice', isCleared: true } }]);
+  }
+  expect(finisher.waitsForTopic((await store.unfinished())[0]!)).toBe(true);
+  await store.erasurePublished(3, true);
+  await finisher.finish();
+  expect(await store.unfinished()).toEqual([]);
+  await store.close();
+});
+
+test('a name does not wait for a publisher that is gone', async () => {
+  using directory = dataDirectory();
+  const store = await openErased(directory.path);
+  await project(store);
+  await store.erasurePublished(3, false);
+  await store.lease('publisher', 'another', 60_000);
+  await store.lease('publisher', 'another', 0);
+  await new Finisher(store, false).finish();
+  expect(await store.unfinished()).toEqual([]);
   await store.close();
 });

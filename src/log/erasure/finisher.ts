@@ -1,9 +1,9 @@
-import { monotonic } from '../../time/host.ts';
+import { monotonic, randomUUID } from '../../time/host.ts';
 import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { Lease } from '../lease.ts';
+import { Lease, PUBLISHER } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
 import type { Store, Unfinished } from '../store.ts';
 
@@ -33,9 +33,12 @@ export const eventsErased = (logged: LoggedEvent | undefined): number =>
  */
 export class Finisher {
   readonly #store: Store;
-  readonly #publishes: boolean;
+  readonly #isPublisher: boolean;
+  /** Whether another process publishes this log, as it stood at the last look. */
+  #hasPublisher = false;
   readonly #signal: AbortSignal | undefined;
   readonly #lease: Lease;
+  readonly #id = randomUUID();
   #pending: LogStatus['erasures'] = { count: 0, since: undefined };
   #running: Promise<void> | undefined;
   /** The oldest unfinished erasure, and when it was first seen. */
@@ -43,10 +46,13 @@ export class Finisher {
   /** What is being done, by the position of OwnerErased. */
   readonly #progress = new Map<number, EraseProgress>();
 
-  /** `publishes`: an erasure is complete only once the topic has its event. The signal ends the work. */
+  /**
+   * `publishes`: an erasure is complete only once the topic has its event. So it is while another process publishes,
+   * whatever this one was told. The signal ends the work.
+   */
   constructor(store: Store, publishes: boolean, signal?: AbortSignal) {
     this.#store = store;
-    this.#publishes = publishes;
+    this.#isPublisher = publishes;
     this.#signal = signal;
     this.#lease = new Lease(store, 'erasure');
   }
@@ -59,6 +65,10 @@ export class Finisher {
   /** What is being done here for the OwnerErased event at a position. Undefined: nothing now. */
   progress(position: number): EraseProgress | undefined {
     return this.#progress.get(position);
+  }
+
+  get #publishes(): boolean {
+    return this.#isPublisher || this.#hasPublisher;
   }
 
   /** Whether only the topic is missing. */
@@ -93,6 +103,9 @@ export class Finisher {
 
   async #finish(): Promise<void> {
     const unfinished = await this.look();
+    // It is refused where another has it, and over at once otherwise.
+    if (unfinished.length > 0 && !this.#isPublisher)
+      this.#hasPublisher = !(await this.#store.lease(PUBLISHER, this.#id, 1));
     const checkpoint = await this.#store.checkpoint();
     const reached = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
     const ready = reached.filter(isIntact);
