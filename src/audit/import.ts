@@ -19,7 +19,8 @@ export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]
 /**
  * Imports a whole log into an empty store, with the same positions, times and hashes. Verifies every event before
  * writing it. A store that contains a beginning of the same log, from an interrupted import, gets the rest. Yields the
- * positions reached, with the read model up to date.
+ * positions reached. The read model is up to date, unless the erasure of an owner is still to come whose events have no
+ * content any more: then it stays before these, so that no service starts on such a beginning.
  *
  * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
  * empty, beginning of the log, and the import can be repeated. Rejects, too, if an owner was erased since the export
@@ -29,15 +30,18 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
   const start = await store.head();
   let head: Head = EMPTY_HEAD;
   let waiting: LoggedEvent[] = [];
+  let lastErasure = 0;
   for await (const batch of examined(batches)) {
     await checkErased(store, start.position, batch);
     for (const event of batch) {
       head = headAt(event);
+      lastErasure = Math.max(lastErasure, event.erasedBy ?? 0);
       if (head.position === start.position) checkSame(start, head);
       if (head.position > start.position) waiting.push(event);
     }
     if (waiting.length < APPEND) continue;
     await append(store, waiting);
+    if (head.position >= lastErasure) await project(store, { written: waiting });
     waiting = [];
     yield head.position;
   }
@@ -46,6 +50,7 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
       `the store has ${counted(start.position, 'event')}, more than the ${head.position} to import; import into an empty store`,
     );
   await append(store, waiting);
+  await project(store, { written: waiting });
   yield head.position;
 }
 
@@ -75,13 +80,11 @@ async function checkErased(store: Store, end: number, imported: readonly LoggedE
     }
 }
 
-/** Projects each append, so that a service that starts on a partial import need not keep all events in memory. */
 async function append(store: Store, events: readonly LoggedEvent[]): Promise<void> {
   if (events.length > 0 && (await store.append(events)) < events.length)
     throw new Error(
       'another process writes to the store; stop the service that uses it, and import into an empty store',
     );
-  await project(store, { written: events });
 }
 
 /**

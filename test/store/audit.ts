@@ -140,6 +140,39 @@ export function auditContract(name: string, open: OpenDatabase): void {
       }),
     );
 
+    test(
+      'no service starts on the beginning of a log that lacks the erasure of an owner, which an import goes on from',
+      on(async ({ store, second }) => {
+        const from = await open();
+        const many = Array.from({ length: 2_000 }, (_, index) => added('other', BigInt(index)));
+        const events = await append(from.store, added('gone', 1n), ...many);
+        const erases = { owner: 'gone', key: new Uint8Array(16), isCleared: false, isPublished: false };
+        const erased: OwnerErased = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) };
+        await from.store.append([{ ...seal(headAt(events.at(-1)!), erased, randomUUID(), 0), erases }]);
+        await drain(from.store.eraseContents('gone', 2_002));
+        await from.store.endErasures([2_002], false);
+        const all = (await drain(exportedEvents(from.store, 0, 2_002))).flat();
+        const cut = async function* () {
+          yield all.slice(0, 2_001);
+          throw new Error('the pipe has ended');
+        };
+        await expect(drain(importLog(store, cut()))).rejects.toThrow('the pipe has ended');
+        expect((await store.head()).position).toBe(2_001);
+        await expect(openLog(await second(), { onFault: () => {} })).rejects.toThrow(
+          'the read model is at position 0, although an owner was erased after that: if an import has ended early, repeat it',
+        );
+        const whole = async function* () {
+          yield all;
+        };
+        await drain(importLog(store, whole()));
+        const log = await openLog(await second(), { onFault: () => {} });
+        expect((await log.list({ owner: 'other', after: undefined, limit: 1 })).plants).toHaveLength(1);
+        expect((await log.list({ owner: 'gone', after: undefined, limit: 1 })).plants).toEqual([]);
+        await log.close();
+        await from.cleanup();
+      }),
+    );
+
     test('a repair is refused where the log is broken, and where the read model has seen events that it lost', async () => {
       const opened = await open();
       const events = await fillSome(opened.store);

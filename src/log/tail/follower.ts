@@ -128,6 +128,7 @@ export class Follower {
     if (checkpoint <= head.position)
       throw new BrokenReadModelError(
         `the read model is at position ${checkpoint}, although an owner was erased after that`,
+        'if an import has ended early, repeat it; otherwise run plantstore audit rebuild',
       );
     for await (const batch of this.store.read(head.position, { to: checkpoint })) {
       for (const event of batch) head = headAfterIntact(head, event);
