@@ -47,15 +47,16 @@ export class JsonText {
   }
 
   /**
-   * The same text with each number that is not exact as a double written as a string. JSON.parse keeps strings as they
-   * are, and protobuf's JSON mapping accepts a string for an int64.
+   * The same text with each number that is not exact as a double written as a string: an integer in decimal digits,
+   * whatever its notation. JSON.parse keeps strings as they are, and protobuf's JSON mapping accepts a string for an
+   * int64. `value` still says which of them were numbers.
    */
   withInexactNumbersQuoted(): string {
     const inexact = this.#others.filter(({ source }) => !isExact(source));
     let quoted = '';
     let end = 0;
     for (const { source, start } of inexact) {
-      quoted += `${this.#text.slice(end, start)}"${source}"`;
+      quoted += `${this.#text.slice(end, start)}"${integerOf(source) ?? source}"`;
       end = start + source.length;
     }
     return quoted + this.#text.slice(end);

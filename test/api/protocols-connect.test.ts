@@ -57,12 +57,27 @@ describe('int64 in JSON', () => {
     expect((await send('POST', DELETE, { body: '{"id":"9007199254740992"}' })).status).toBe(200);
   });
 
-  test.each(['9007199254740992.5', '9.007199254740993e15', '1.2345678901234e18', '09007199254740993'])(
-    'is refused where it is none for certain: %s',
-    async (id) => {
-      await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
-    },
-  );
+  test.each([
+    ['9.007199254740993e15', '9007199254740993'],
+    ['9223372036854775807.0', '9223372036854775807'],
+    ['1.2345678901234e18', '1234567890123400000'],
+    ['-92233720368547758080e-1', '-9223372036854775808'],
+  ])('is exact in any notation, as over REST: %s', async (number, id) => {
+    const created = await send('POST', CREATE, { body: `{"plant": {"id": ${number}, "name": "Fern"}}` });
+    expect(created.status, created.text).toBe(200);
+    expect((await send('DELETE', `/plants/${id}`)).status).toBe(204);
+  });
+
+  test.each([
+    '9007199254740992.5',
+    '9007199254740990.5',
+    '9223372036854775807.5',
+    '1e19',
+    '1e400',
+    '09007199254740993',
+  ])('is refused where it is none: %s', async (id) => {
+    await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
+  });
 });
 
 /** The path of each integer in a message, lists and maps included. A time is a string in JSON. */
@@ -139,6 +154,9 @@ test.each(
     [LIST, '{"view":7.5}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"limit":-1}', 'limit must be an integer from 0 to 2147483647'],
     [LIST, '{"cursor":7}', 'cursor must be a string'],
+    [LIST, '{"cursor":9007199254740993}', 'cursor must be a string'],
+    [CREATE, '{"plant":{"id":7,"name":9007199254740993}}', 'plant.name must be a string'],
+    [CREATE, '{"plant":{"id":7,"name":"Fern","tag":1.5e300}}', 'plant.tag must be a string'],
     [CREATE, '{"plant":{"id":7,"name":["Fern"]}}', 'plant.name must be a string'],
     [CREATE, '{"plant":{"id":7,"name":"\\ud800"}}', 'plant.name must be well-formed Unicode, without lone surrogates'],
     [CREATE, '{"plant":[]}', 'plant must be an object'],

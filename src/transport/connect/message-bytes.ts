@@ -46,10 +46,11 @@ function inBinary(body: Buffer, message: DescMessage, bytes = body): Uint8Array 
 
 /** An integer that a double cannot hold becomes a string, which protobuf's JSON form also accepts for an int64. */
 function inJson(body: Buffer, message: DescMessage): Buffer {
-  const text = readJsonBody(body).withInexactNumbersQuoted();
+  const written = readJsonBody(body);
+  const text = written.withInexactNumbersQuoted();
   const json = JSON.parse(text);
   if (!isObject(json)) throw malformedBody('must be a JSON object');
-  checkValues(message, json);
+  checkValues(message, json, written.value);
   try {
     fromJson(message, json, { ignoreUnknownFields: false });
   } catch (error) {
@@ -74,20 +75,28 @@ const WELL_KNOWN = /^google\.protobuf\./;
  * Checks the values of a message in protobuf's JSON form, in which integers that a double cannot hold are strings. The
  * library takes all integers that BigInt and Number take: hexadecimal, spaces, a plus sign; and it refuses other values
  * in words of its own. Throws INVALID_FIELD; `path` names the message in the request. What is not of the form otherwise
- * is left to the library.
+ * is left to the library. `written` is the same value before numbers became strings: a text must have been one.
  */
-function checkValues({ fields }: DescMessage, json: unknown, path: readonly string[] = []): void {
-  const members = json as Readonly<Record<string, unknown>>;
+function checkValues({ fields }: DescMessage, json: unknown, written: unknown, path: readonly string[] = []): void {
   for (const field of fields) {
-    const value = members[field.jsonName] ?? members[field.name];
+    const value = memberOf(json, field);
     if (value === undefined || value === null) continue;
+    const own = memberOf(written, field);
     const at = [...path, field.name];
-    const problem = problemOf(field, value);
+    const problem = problemOf(field, isText(field) ? own : value);
     if (problem !== undefined) throw new InvalidFieldError(at.join('.'), problem);
     if (field.fieldKind === 'message' && !WELL_KNOWN.test(field.message.typeName))
-      checkValues(field.message, value, at);
+      checkValues(field.message, value, own, at);
   }
 }
+
+function memberOf(json: unknown, { jsonName, name }: DescField): unknown {
+  const members = json as Readonly<Record<string, unknown>>;
+  return members[jsonName] ?? members[name];
+}
+
+/** Whether the JSON form of a field is a text whatever its value: an integer's is one for large values. */
+const isText = ({ scalar }: DescField): boolean => scalar === ScalarType.STRING || scalar === ScalarType.BYTES;
 
 /** What is wrong with the value of a field, but for the members of a message. */
 function problemOf(field: DescField, value: unknown): string | undefined {
@@ -114,6 +123,7 @@ const namesOf = ({ values }: DescEnum): string[] => values.filter(({ number }) =
 
 function problemOfScalar(scalar: ScalarType, value: unknown): string | undefined {
   if (scalar === ScalarType.STRING) return problemOfText(value);
+  if (scalar === ScalarType.BYTES) return typeof value === 'string' ? undefined : 'must be a string in base64';
   const bounds = BOUNDS.get(scalar);
   if (bounds === undefined) return undefined;
   const [min, max] = bounds;
