@@ -11,8 +11,8 @@ type Listener = (events: readonly LoggedEvent[]) => void;
 export class Tail {
   /** What its events leave of plants and idempotency keys. */
   readonly memtable = new Memtable();
-  /** The last events of the log, by position, without a gap. */
-  readonly #events = new Map<number, LoggedEvent>();
+  /** The last events of the log, without a gap. */
+  #events: LoggedEvent[] = [];
   /** Position of the oldest of them, or of the next one of the log if there is none. */
   #first: number;
   #base: number;
@@ -85,17 +85,15 @@ export class Tail {
 
   /** The event at a position, if it is in memory. */
   at(position: number): LoggedEvent | undefined {
-    return this.#events.get(position);
+    return this.#events[position - this.#first];
   }
 
   /** At most `limit` events after a position, of which the first must be in memory, or the next of the log. */
   after(position: number, limit = Number.POSITIVE_INFINITY): LoggedEvent[] {
     if (position + 1 < this.#first)
       throw new RangeError(`the events after ${position} are not in memory: it begins with ${this.#first}`);
-    const events: LoggedEvent[] = [];
-    const end = Math.min(position + limit, this.#head.position);
-    for (let at = position + 1; at <= end; at++) events.push(this.#events.get(at)!);
-    return events;
+    const start = position + 1 - this.#first;
+    return this.#events.slice(start, start + limit);
   }
 
   /**
@@ -127,7 +125,7 @@ export class Tail {
       if (event.position !== this.#head.position + 1)
         throw new RangeError(`position ${event.position} does not follow ${this.#head.position}`);
       news.push(event);
-      this.#events.set(event.position, event);
+      this.#events.push(event);
       this.#bytes += sizeOf(event);
       if (event.type === 'OwnerErased') this.#erased = event.position;
       this.memtable.apply(event);
@@ -156,7 +154,7 @@ export class Tail {
 
   /** Drops everything, and begins again at a checkpoint of the read model. What was pinned is void. */
   restart(head: Head): void {
-    this.#events.clear();
+    this.#events = [];
     this.#first = head.position + 1;
     this.memtable.clear();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
@@ -208,11 +206,11 @@ export class Tail {
     let base = Math.min(this.#checkpoint, this.#head.position);
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base > this.#base) this.#release(base);
+    const first = this.#first;
     const isOver = () => this.#keptBytes > this.#recentBytes || this.#first <= this.#erased;
-    while (this.#first <= this.#base && isOver()) {
-      this.#keptBytes -= sizeOf(this.#events.get(this.#first)!);
-      this.#events.delete(this.#first++);
-    }
+    while (this.#first <= this.#base && isOver()) this.#keptBytes -= sizeOf(this.#events[this.#first++ - first]!);
+    // All at once: each time, the others move.
+    if (this.#first > first) this.#events.splice(0, this.#first - first);
   }
 
   /** Moves the base. The events up to it are kept for a while, without what was known of their keys. */
