@@ -58,16 +58,16 @@ Examples:
   $ plantstore audit export > log.ndjson`,
   );
 
-/** Options that add up when they are given several times. */
-const REPEATABLE: ReadonlySet<string> = new Set(['log', 'scope', 'witness']);
-
-/** Refuses an option that is given twice. The last one would count: of two owners, one would not be erased. */
+/**
+ * Refuses an option that is given twice, unless it makes a list of its values. The last one would count: of two owners,
+ * one would not be erased.
+ */
 function onlyOnce(command: Command): void {
   for (const option of command.options) {
-    if (option.isBoolean() || REPEATABLE.has(option.name())) continue;
     let given = 0;
     command.on(`option:${option.name()}`, () => {
-      if (++given > 1) command.error(`error: option '${option.flags}' is given twice, and counts once`);
+      if (++given === 1 || option.isBoolean() || Array.isArray(command.getOptionValue(option.attributeName()))) return;
+      command.error(`error: option '${option.flags}' is given twice, and counts once`);
     });
   }
   for (const each of command.commands) onlyOnce(each);

@@ -28,7 +28,7 @@ Examples:
   $ curl -w '\\n' -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/plants
   $ plantstore token --owner alice --scope "plants:read" --ttl 60`,
     )
-    .action(async ({ owner, scope, ttl }: { owner: string; scope?: string; ttl: number }) => {
+    .action(async ({ owner, scope, ttl }: { owner: string; scope?: readonly string[]; ttl: number }) => {
       const { issuer, dataDirectory, ownerClaim } = loadConfig();
       if (issuer !== undefined)
         throw new Error(
@@ -38,12 +38,12 @@ Examples:
       const isNew = !existsSync(join(dataDirectory, DEVELOPMENT_KEY_FILE));
       const development = await inDataDirectory(dataDirectory, () => openDevelopmentIssuer(dataDirectory));
       if (isNew) console.error(`made a key in ${dataDirectory}: only a service with this DATA_DIR accepts the token`);
-      await print([await development.mintToken({ owner, ownerClaim, scope, ttl })]);
+      await print([await development.mintToken({ owner, ownerClaim, scope: scope?.join(' '), ttl })]);
     });
 
-function addScopes(text: string, earlier?: string): string {
+function addScopes(text: string, earlier: readonly string[] = []): readonly string[] {
   const unknown = text.split(' ').find((scope) => !SCOPES.some((known) => known === scope));
   if (unknown !== undefined)
     throw new InvalidArgumentError(`Expected one or more of ${SCOPES.join(', ')}, separated by spaces.`);
-  return earlier === undefined ? text : `${earlier} ${text}`;
+  return [...earlier, text];
 }
