@@ -5,6 +5,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
@@ -371,6 +373,44 @@ describe('an answered request whose body does not come', () => {
     client.write('x'.repeat(100_000) + GET);
     (await next()).answer();
   });
+
+  test('counts as held memory until it does come', async () => {
+    const { admission, open, next } = await start();
+    const { client } = await open();
+    client.write(LARGE.replace('GET / ', 'POST /quick ').replace('\r\n\r\n', '\r\nContent-Length: 4\r\n\r\n'));
+    await once(client, 'data');
+    await settle();
+    expect(admission.held).toBeGreaterThan(2 * LARGE.length);
+    client.write('fe');
+    await settle();
+    expect(admission.held).toBeGreaterThan(2 * LARGE.length);
+    client.write('rn');
+    while (admission.held > 0) await setImmediate();
+    client.write(GET);
+    (await next()).answer();
+    while (admission.held > 0) await setImmediate();
+  });
+});
+
+test('an idle connection keeps nothing of the request that was answered on it', async () => {
+  const { admission, open, next } = await start();
+  const ask = async () => {
+    const { client } = await open();
+    client.write(LARGE);
+    const { request, answer } = await next();
+    answer();
+    return new WeakRef(request);
+  };
+  const answered: WeakRef<IncomingMessage>[] = [];
+  for (let number = 0; number < 20; number++) answered.push(await ask());
+  while (admission.held > 0) await setImmediate();
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const left = () => {
+    gc();
+    return answered.filter((request) => request.deref() !== undefined).length;
+  };
+  await expect.poll(left).toBe(0);
 });
 
 describe('callers together', () => {

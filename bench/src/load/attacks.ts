@@ -62,6 +62,7 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   'window-updates': ({ grpcPort }) => ({ port: grpcPort, connections: 64, talk: talkWindowUpdates }),
   'large-headers': brief(largeHeaders()),
   'window-settings': brief(windowSettings()),
+  'idle-16k': http(9_000, () => get('/plants', ...lines(ALLOWED)), { isRepeated: false }),
   waiting: longHeaders({ count: 960, size: SHORT }),
   'waiting-16k': longHeaders(ALLOWED),
 };

@@ -91,7 +91,7 @@ export class HttpConnection extends Connection {
   #bytes: Buffer | undefined;
   /** Whether nothing is read yet: not all bytes of many new connections are read in one turn of the event loop. */
   #isUnread = true;
-  /** Bytes that were parsed since the last answer. */
+  /** Bytes that were parsed since the last request that was answered and whole. */
   #parsed = 0;
   /** Bytes of a body of known length that are not parsed yet. */
   #bodyLeft = 0;
@@ -104,8 +104,8 @@ export class HttpConnection extends Connection {
   #isLate = false;
   /** Undefined: no request is being served. */
   #exchange: Exchange | undefined;
-  /** The request that was answered last, until the next one begins. */
-  #answeredRequest: IncomingMessage | undefined;
+  /** A request that was answered before it was whole, until it is. No other answered request is kept in memory. */
+  #unfinished: IncomingMessage | undefined;
   #isDetached = false;
   #isStopping = false;
   /** Whether the last answer is sent. */
@@ -168,7 +168,7 @@ export class HttpConnection extends Connection {
     }
     const exchange = new Exchange(response, this.#isLate);
     this.#exchange = exchange;
-    this.#answeredRequest = undefined;
+    this.#unfinished = undefined;
     this.#bodyLeft = Number(response.req.headers['content-length'] ?? 0);
     response.on('prefinish', () => this.countUnread());
     response.on('close', () => this.#answered(exchange));
@@ -178,7 +178,7 @@ export class HttpConnection extends Connection {
 
   /** Whether a request was answered before it was whole, and its rest has not come yet. */
   get awaitsRest(): boolean {
-    return this.#answeredRequest?.complete === false;
+    return this.#unfinished !== undefined;
   }
 
   /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
@@ -223,8 +223,8 @@ export class HttpConnection extends Connection {
   }
 
   #endIfIdle(): void {
-    const isIdle = this.#exchange === undefined && this.#bytes === undefined && this.#parsed === 0;
-    if (this.#isStopping && isIdle) this.#socket.destroySoon();
+    const isIdle = this.#exchange === undefined && this.#bytes === undefined;
+    if (this.#isStopping && isIdle && (this.#parsed === 0 || this.awaitsRest)) this.#socket.destroySoon();
   }
 
   /**
@@ -266,6 +266,13 @@ export class HttpConnection extends Connection {
     this.#bytes = end === bytes.length ? undefined : bytes.subarray(end);
     this.#parsed += end;
     this.#parse.call(this.#socket, end === bytes.length ? bytes : bytes.subarray(0, end));
+    if (this.#unfinished?.complete) this.#forget();
+  }
+
+  /** Nothing is left of the last request. */
+  #forget(): void {
+    this.#unfinished = undefined;
+    this.#parsed = 0;
   }
 
   /** So that hardly any piece has more than one request, it ends with the headers, or with the body. */
@@ -358,8 +365,8 @@ export class HttpConnection extends Connection {
     const request = exchange.response.req;
     exchange.permit.end();
     this.#exchange = undefined;
-    this.#answeredRequest = request;
-    this.#parsed = 0;
+    if (request.complete) this.#forget();
+    else this.#unfinished = request;
     if (this.#socket.destroyed) return;
     this.#count();
     this.#wake();
