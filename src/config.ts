@@ -35,6 +35,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
   const memory = memoryOf(values, serves ? problems : []);
+  const shares = sharesOf(memory, values, serves ? problems : []);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     host: values.HOST,
@@ -63,11 +64,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
       maxLongLists: values.MAX_LONG_LISTS,
       maxWatches: values.MAX_WATCHES,
       maxOwnerWatches: values.MAX_OWNER_WATCHES,
-      maxConnections: values.MAX_CONNECTIONS,
+      maxConnections: values.MAX_CONNECTIONS ?? connectionsFor(memory),
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,
       /** Bytes that all requests under way may hold. */
-      requestMemory: memory.requests,
+      requestMemory: shares.requests,
     }),
     /** Undefined: events are not published. */
     kafka,
@@ -79,7 +80,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
     /** Bytes of memory for what grows with use. Together they are at most MEMORY. */
-    memory,
+    memory: shares,
     logLevel: values.LOG_LEVEL,
     /** Whether the log line of a request has a hash of its owner. */
     logOwner: values.LOG_OWNER === 'hash',
@@ -183,18 +184,31 @@ function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, p
   return witnesses?.length ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length }) : undefined;
 }
 
-/** Shares MEMORY out. */
-function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems: string[]) {
+function memoryOf({ MEMORY: set }: Values, problems: string[]): number {
   const { heap_size_limit: heap } = getHeapStatistics();
   if (set !== undefined && set > heap)
     problems.push(`MEMORY is "${set}"; expected at most ${heap}, V8's heap limit (--max-old-space-size)`);
-  const memory = set ?? Math.floor(heap / 2);
+  return set ?? Math.floor(heap / 2);
+}
+
+/** Shares MEMORY out. */
+function sharesOf(memory: number, { LIST_CACHE_BYTES: listBytes }: Values, problems: string[]) {
   const quarter = Math.floor(memory / 4);
   const eighth = Math.floor(memory / 8);
   if (listBytes !== undefined && listBytes > quarter)
     problems.push(`LIST_CACHE_BYTES is "${listBytes}"; expected at most ${quarter}, a quarter of MEMORY`);
   return Object.freeze({ tail: 3 * eighth, lists: listBytes ?? quarter, recentEvents: eighth, requests: quarter });
 }
+
+/** Most connections to a port by default, and the bytes of MEMORY for each. */
+const MOST_CONNECTIONS = 10_000;
+const CONNECTION = 64 * 1024;
+
+/**
+ * So that idle connections to both ports have room beside V8's heap: one takes 15 KB, and one of gRPC 33 KB, mostly
+ * outside of it.
+ */
+const connectionsFor = (memory: number): number => Math.min(MOST_CONNECTIONS, Math.floor(memory / CONNECTION));
 
 function grpcTlsOf(values: Values, problems: string[]) {
   const { GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key, GRPC_TLS_CLIENT_CA: clientCa } = values;

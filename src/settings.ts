@@ -145,7 +145,7 @@ export const SETTINGS = {
   MAX_LONG_LISTS: whole(1, 10_000, '32'),
   MAX_WATCHES: whole(0, 1_000_000, '10000'),
   MAX_OWNER_WATCHES: whole(1, 100_000, '16'),
-  MAX_CONNECTIONS: whole(1, 1_000_000, '10000'),
+  MAX_CONNECTIONS: values('a whole number from 1 to 1000000', integer(1, 1_000_000)),
   REQUEST_TIMEOUT: whole(1, 3_600, '50'),
   IDLE_TIMEOUT: whole(1, 3_600, '55'),
   DRAIN_GRACE: whole(0, 600, '1'),

@@ -19,7 +19,7 @@ let headers: Record<string, string>;
 
 beforeAll(async () => {
   // A busy machine must not refuse what fills the log, and no time limit end a connection in the place of the bound.
-  const limits = { MAX_WAIT: '10000', REQUEST_TIMEOUT: '3600', IDLE_TIMEOUT: '3600' };
+  const limits = { MAX_WAIT: '10000', REQUEST_TIMEOUT: '3600', IDLE_TIMEOUT: '3600', MAX_CONNECTIONS: '1000' };
   service = await startService({ MEMORY: `${MEMORY}`, ...limits });
   headers = { authorization: `Bearer ${await service.token('alice')}`, 'content-type': 'application/json' };
   await inParallel(EVENTS, async (id) => {
