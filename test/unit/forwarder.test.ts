@@ -94,3 +94,24 @@ test('a command that alone is longer than a message should be is sent in one of 
   await all.promise;
   expect(sizes).toEqual([1, 1]);
 });
+
+test('a command that its sender gives up before it is sent is left to the committer, which withdraws it', async () => {
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const sent = Promise.withResolvers<number>();
+  const openLink: OpenLink = (_contact, listener) => {
+    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
+    onTestFinished(() => listener.ended(undefined));
+    return { send: ({ commands }) => sent.resolve(commands.length), finish: () => {}, close: () => {} };
+  };
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
+  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
+  await forwarder.opened;
+  const command: Command = { type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n };
+  const leaving = new AbortController();
+  const givenUp = forwarder.submit(command, leaving.signal);
+  leaving.abort();
+  forwarder.submit(command, undefined).catch(() => {});
+  await expect(givenUp).rejects.toThrow('taken back');
+  expect(await sent.promise).toBe(1);
+});

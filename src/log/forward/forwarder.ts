@@ -96,7 +96,7 @@ export class Forwarder {
     return this.#unsent.length + this.#sent.size;
   }
 
-  /** Like Committer.submit. */
+  /** Like Committer.submit, but a command that is sent is not withdrawn any more. */
   submit(command: Command, cancellation: Cancellation | undefined): Promise<Committed> {
     return new Promise((resolve, reject) => {
       const begun = monotonic();
@@ -141,25 +141,33 @@ export class Forwarder {
   }
 
   #flush(): void {
-    while (this.#open && this.#unsent.length > 0 && this.#sent.size < WINDOW)
-      this.#link.send(
-        create(ForwardRequestSchema, { afterPosition: BigInt(this.#after), commands: this.#nextBatch() }),
-      );
+    while (this.#open && this.#unsent.length > 0 && this.#sent.size < WINDOW) {
+      const commands = this.#nextBatch();
+      if (commands.length > 0)
+        this.#link.send(create(ForwardRequestSchema, { afterPosition: BigInt(this.#after), commands }));
+    }
   }
 
+  /** Takes the next ones. Those that their senders have given up are left to the committer, which withdraws them. */
   #nextBatch(): ForwardedCommand[] {
     const now = monotonic();
     const commands: ForwardedCommand[] = [];
+    let taken = 0;
     let bytes = 0;
     for (const forwarded of this.#unsent) {
-      const { command, eventId, deadline } = forwarded;
+      const { command, eventId, deadline, cancellation } = forwarded;
       bytes += bytesOf(command);
       if (bytes > BATCH_BYTES && commands.length > 0) break;
+      taken++;
+      if (cancellation?.aborted === true) {
+        this.#commit(forwarded);
+        continue;
+      }
       const number = ++this.#number;
       this.#sent.set(number, forwarded);
       commands.push(messageOf(command, { number, eventId, timeLeft: Math.max(0, Math.round(deadline - now)) }));
     }
-    this.#unsent.splice(0, commands.length);
+    this.#unsent.splice(0, taken);
     return commands;
   }
 

@@ -29,7 +29,7 @@ export interface ForwardingOptions {
   readonly traced?: ((submit: Submit) => Submit) | undefined;
   /** Called whenever the writer at an address cannot be reached though it lives, and, without a fault, is reached. */
   readonly onReachable: (writer: string, fault: unknown) => void;
-  /** Called with every internal fault of another instance's command. The caller does not get its details. */
+  /** Called with faults of the lease, and with each internal fault of another instance's command. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -84,7 +84,7 @@ export class Forwarding {
     return pending;
   }
 
-  /** Like Committer.submit. Commits here or through the writer. */
+  /** Commits here or through the writer: like Committer.submit, or Forwarder.submit. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     const { committer } = this.#parts;
     // An append of this instance ends its doubts.
