@@ -337,6 +337,20 @@ test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   session.destroy();
 });
 
+test('a connection holds nothing of the messages of its calls once they are answered', async () => {
+  const admission = new Admission(LIMITS, ignored);
+  await using app = await GrpcApp.start({ listPlants: async () => page }, { admission });
+  const session = rawSession(app.address);
+  // Fields that no message has.
+  const message = frame(Buffer.alloc(1_000, Buffer.from([0x78, 0x00])), { length: 1_000 });
+  for (let calls = 0; calls < 9; calls++) expect(await rawCall(session, CALL, message)).toMatchObject({ status: 0 });
+  const set = vi.spyOn(admission.memory, 'set');
+  // What has come is counted four times a second.
+  await expect.poll(() => set.mock.calls.length).toBeGreaterThan(0);
+  expect(admission.held).toBeLessThan(message.length);
+  session.destroy();
+});
+
 test('a call whose deadline passes gets its status, in the middle of a stream too', async () => {
   const reflection = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
   await using app = await GrpcApp.start({

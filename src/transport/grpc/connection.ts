@@ -269,6 +269,7 @@ export class GrpcConnection extends Connection implements Paced {
     let pieces = 0;
     stream.push = (piece: Buffer | null) => {
       this.#known += piece?.length ?? 0;
+      this.#streams.addMessage(piece?.length ?? 0);
       if (piece !== null && this.#pieces.isOneTooMany(piece.length, ++pieces)) this.#endAtOnce();
       return push.call(stream, piece);
     };

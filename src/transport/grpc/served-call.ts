@@ -390,7 +390,7 @@ type Method = Parameters<ServerInterceptor>[0];
 type BaseCall = Parameters<ServerInterceptor>[1];
 
 /** The stream of a call: a private member of the library. Tests show that these uses take effect. */
-export const streamOf = (call: BaseCall): ServerHttp2Stream =>
+const streamOf = (call: BaseCall): ServerHttp2Stream =>
   (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
 
 /**
@@ -407,7 +407,7 @@ const codeGivenUp = (call: BaseCall): Status =>
   Number(call.getDeadline()) <= Date.now() ? Status.DEADLINE_EXCEEDED : Status.CANCELLED;
 
 /** Tells a client that has its status to stop sending (RST_STREAM with NO_ERROR: RFC 9113, section 8.1). */
-export function endStream(call: BaseCall): void {
+function endStream(call: BaseCall): void {
   const stream = streamOf(call);
   if (!stream.destroyed) stream.close();
 }

@@ -43,7 +43,9 @@ export class OpenStreams {
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   /** What metadata and rows take. */
   #held = 0;
-  /** Bytes that had been read when the last stream began, and before the read in which it did. */
+  /** Bytes of requests' messages that have come. */
+  #messages = 0;
+  /** Bytes that had been read when the last stream began; and before that read, but for those of messages. */
   #begun = 0;
   #before = 0;
   /** At the last look: bytes that had not ended in the headers of a stream; what incomplete requests took, at most. */
@@ -64,10 +66,15 @@ export class OpenStreams {
   /** A stream begins, whose metadata takes so many bytes. */
   add(stream: ServerHttp2Stream, held: number, begun: BegunCall): void {
     const { bytesRead } = this.#socket;
-    if (bytesRead !== this.#begun) this.#before = this.#begun;
+    if (bytesRead !== this.#begun) this.#before = this.#begun - this.#messages;
     this.#begun = bytesRead;
     this.#streams.set(stream, { held, begun, unread: 0, rows: 0 });
     this.#held += held;
+  }
+
+  /** So many bytes of a request's message have come. */
+  addMessage(bytes: number): void {
+    this.#messages += bytes;
   }
 
   /** A stream has so many bytes in memory beside those that are being sent. */
@@ -96,7 +103,7 @@ export class OpenStreams {
    * Looks at what has arrived, and at what was not read since the last look. Returns how many requests are incomplete.
    */
   look(): number {
-    this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
+    this.#unfinished = Math.min(this.#socket.bytesRead - this.#messages - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     this.#unread = 0;
     for (const [stream, open] of this.#streams) {
