@@ -5,6 +5,7 @@ import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { describe, expect, test, vi } from 'vitest';
 import {
+  ListPlantsResponseSchema,
   PlantStoreService,
   StreamPlantsResponseSchema,
   type WatchPlantsRequest,
@@ -91,6 +92,16 @@ describe('a time limit that passes ends the call', () => {
       status: 504,
       code: 'deadline_exceeded',
     });
+  });
+
+  test('of one answer that comes too late', async () => {
+    await using app = await HttpApp.connect({
+      listPlants: async (_request, { signal }) => {
+        await once(signal, 'abort');
+        return create(ListPlantsResponseSchema);
+      },
+    });
+    expect((await client(app.url)('POST', LIST, { headers: limit, body: '{}' })).status).toBe(504);
   });
 
   test.each([

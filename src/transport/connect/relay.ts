@@ -22,6 +22,7 @@ export const relay =
     try {
       signal.throwIfAborted();
       const response = await next(request);
+      signal.throwIfAborted();
       return response.stream ? { ...response, message: messages(response.message, signal, call) } : response;
     } catch (thrown) {
       throw connectErrorOf(causeOf(thrown, signal), call);
