@@ -7,9 +7,6 @@ export const DURATION = 3_000;
 /** Milliseconds between two attempts to take or renew one. */
 export const RENEWAL = 1_000;
 
-/** The lease of the instance that publishes. */
-export const PUBLISHER = 'publisher';
-
 /** Lets one instance at a time work. It only avoids contention: two that both believe they hold it do no harm. */
 export class Lease {
   readonly #take: (milliseconds: number) => Promise<boolean>;

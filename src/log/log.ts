@@ -53,7 +53,7 @@ const ERASURES = 2_000;
 /** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
-  /** Called with every fault of the store that an append or the projector handles, for the service's log. */
+  /** Called with every fault that no caller gets, for the service's log. */
   readonly onFault: (error: unknown) => void;
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;

@@ -209,6 +209,10 @@ export interface Contact {
  * database servers may differ by much before one of them takes a good lease for such a one.
  */
 export const LONGEST_LEASE = 60_000;
+/** The lease of the instance that publishes. */
+export const PUBLISHER = 'publisher';
+/** The lease of who moves the read model, or repairs it. */
+export const PROJECTOR = 'projector';
 
 /** The holder of a lease. */
 export interface Leaseholder extends Contact {

@@ -1,7 +1,7 @@
 import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, sizeOf } from '../log/event/event.ts';
-import { Lease, PUBLISHER } from '../log/lease.ts';
-import type { Store, Unfinished } from '../log/store.ts';
+import { Lease } from '../log/lease.ts';
+import { PUBLISHER, type Store, type Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic } from '../time/host.ts';

@@ -46,7 +46,7 @@ function fieldsLeft(reader: BinaryReader, { fields }: DescMessage, end: number, 
 }
 
 /**
- * Most bytes of a request's message on every transport: an HTTP/1.1 body, or a gRPC message after decompression. A
+ * Most bytes of a request's message on every transport: an HTTP/1.1 body, or a message of gRPC. A
  * plant at its limits has 25 KiB of JSON with everything escaped, and 9 KiB in protobuf. Up to this size, a message
  * that is too long gets an error that names the field.
  */

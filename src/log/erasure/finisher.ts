@@ -3,9 +3,9 @@ import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { Lease, PUBLISHER } from '../lease.ts';
+import { Lease } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
-import type { Store, Unfinished } from '../store.ts';
+import { PUBLISHER, type Store, type Unfinished } from '../store.ts';
 
 /** The progress of an erasure. */
 export interface EraseProgress {

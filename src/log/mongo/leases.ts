@@ -1,4 +1,4 @@
-import { LONGEST_LEASE, type Store } from '../store.ts';
+import { LONGEST_LEASE, PROJECTOR, type Store } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { withCallLimit } from './connection/client.ts';
@@ -9,9 +9,6 @@ import type { Transactions } from './connection/transactions.ts';
 const OVER = {
   $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', LONGEST_LEASE] }] }],
 };
-
-/** The lease under which transactions run. */
-const PROJECTOR = 'projector';
 
 /**
  * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A

@@ -5,7 +5,7 @@ import type { ReadQueue } from './read-queue.ts';
 /** Rows of the first query of a read: with the longest texts, half a MiB and a few milliseconds. */
 const FIRST_QUERY = 64;
 
-/** Most rows of one query, of a read whose first rows were small: at worst 2 MiB. */
+/** Most rows of one query, of a read whose first rows were small: at worst 2 MiB of plants, and 4 of events. */
 const MOST_OF_QUERY = 256;
 
 const BATCH = 500;

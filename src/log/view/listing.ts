@@ -57,7 +57,7 @@ export interface OpenedList {
   readonly life: Life;
   /** The owner's in the tail. */
   readonly entries: readonly TailEntry[];
-  /** That of the last event in the entries. */
+  /** The list is the fold of the log up to here. */
   readonly position: number;
 }
 

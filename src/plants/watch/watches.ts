@@ -61,7 +61,7 @@ export class Watches implements OpenWatches {
 
   /**
    * Opens a watch of the caller's plants. Begin it, and close it at the end. Throws TOO_MANY_WATCHES when the owner has
-   * too many, and OVERLOADED when all owners together have too many or the instance stops.
+   * too many, OVERLOADED when all owners together have too many, and after `close` what that was called with.
    */
   open({ owner, validity }: Principal, reader: WatchReader): Watch {
     if (this.#closed !== undefined) throw this.#closed;

@@ -110,7 +110,7 @@ function enumValue(values: ReadonlyMap<string, number>, text: string, name: stri
  * decides whether that is valid. The function throws MALFORMED_REQUEST or INVALID_FIELD; this one throws for a message
  * that REST cannot represent.
  */
-export function compileBodyReader({ typeName, fields }: DescMessage): (body: Buffer) => Message {
+function compileBodyReader({ typeName, fields }: DescMessage): (body: Buffer) => Message {
   const members = fields.map((field) => ({
     localName: field.localName,
     jsonName: field.jsonName,
