@@ -266,7 +266,7 @@ test.each<[string, http2.OutgoingHttpHeaders, object, string]>([
   ['of another content type', { 'content-type': 'application/json' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
   ['of gRPC-Web', { 'content-type': 'application/grpc-web+proto' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
   ['of gRPC in JSON', { 'content-type': 'application/grpc+json' }, { ':status': 415 }, 'INVALID_ARGUMENT'],
-  ['by another method', { ':method': 'PUT' }, { ':status': 405 }, 'UNIMPLEMENTED'],
+  ['by another method', { ':method': 'PUT' }, { ':status': 405, allow: 'POST' }, 'UNIMPLEMENTED'],
   ['without a content type', { 'content-type': undefined }, { ':status': 415 }, 'INVALID_ARGUMENT'],
   ['with a time limit that is none', { 'grpc-timeout': 'x' }, { 'grpc-status': '3' }, 'INVALID_ARGUMENT'],
 ])(

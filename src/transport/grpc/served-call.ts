@@ -350,7 +350,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #refuseOverHttp(code: Status, http: number): void {
     const stream = streamOf(this.#next);
     this.#code = code;
-    if (!stream.closed) stream.respond({ ':status': http }, { endStream: true });
+    // RFC 9110, section 15.5.6.
+    const headers = { ':status': http, ...(http === 405 && { allow: 'POST' }) };
+    if (!stream.closed) stream.respond(headers, { endStream: true });
     // A stream that was paused and has bytes would stay open.
     stream.resume();
     endStream(this.#next);
