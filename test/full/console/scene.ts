@@ -13,7 +13,9 @@ export interface Scene {
 export function startScene(environment: Readonly<Record<string, string>> = {}): Scene {
   const scene = {} as { service: Service; browser: Browser };
   beforeAll(async () => {
-    [scene.service, scene.browser] = await Promise.all([startService(environment), openBrowser()]);
+    // A browser takes the cores that the service needs: that refuses nothing of what a test looks at.
+    const patient = { MAX_WAIT: '30000', ...environment };
+    [scene.service, scene.browser] = await Promise.all([startService(patient), openBrowser()]);
   });
   afterAll(async () => {
     await scene.browser.close();
