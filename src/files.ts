@@ -13,14 +13,22 @@ export const ROOT = 0;
 export const CLOSED_FOLDER = 'set DATA_DIR to a folder in it, which the service creates and keeps to itself';
 
 /**
- * Makes a folder that only its owner can access, and the parents that are missing. Throws the error of the first step
- * that fails. (Node's own `recursive` never ends where a folder cannot be made in an existing one for ENOENT, as in
- * /proc.)
+ * Makes a folder for private files that only its owner can access, and the parents that are missing. Throws the error
+ * of the first step that fails, and for root where another user owns the folder: its owner, the service, could not use
+ * what root makes there.
  */
 export function makePrivateFolder(path: string): void {
+  makeFolder(path);
+  const { uid } = statSync(path);
+  if (process.getuid?.() === ROOT && uid !== ROOT)
+    throw new Error(`${path} belongs to user ${uid}, who could not use the files of root: run this as that user`);
+}
+
+/** Node's own `recursive` never ends where a folder cannot be made in an existing one for ENOENT, as in /proc. */
+function makeFolder(path: string): void {
   if (isFolder(path)) return;
   const parent = dirname(path);
-  if (parent !== path) makePrivateFolder(parent);
+  if (parent !== path) makeFolder(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {

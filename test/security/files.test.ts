@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { closeDataDirectory } from '../../src/start/store.ts';
@@ -61,6 +61,21 @@ describe('an existing DATA_DIR', () => {
     ]);
     expect(readdirSync(folder)).toEqual([]);
   });
+
+  test.runIf(isRoot).each(['erase --owner alice', 'token --owner alice', 'audit key', 'audit checkpoint'])(
+    'of another user gets no file of root, which that user’s service could not use: %s',
+    async (line) => {
+      const service = await startLocalService({ DATA_DIR: folder });
+      await service.stop();
+      const others = readdirSync(folder).filter((name) => !name.startsWith('plantstore.sqlite'));
+      for (const name of others) rmSync(join(folder, name));
+      for (const path of [folder, join(folder, 'plantstore.sqlite')]) chownSync(path, STRANGER, STRANGER);
+      const { code, stderr } = await command(line.split(' '), { DATA_DIR: folder });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`${folder} belongs to user 65534`)]);
+      const owners = readdirSync(folder).map((name) => statSync(join(folder, name)).uid);
+      expect(new Set(owners)).toEqual(new Set([STRANGER]));
+    },
+  );
 
   test('of another user is refused even if it is closed to all others', () => {
     if (isRoot) chownSync(folder, STRANGER, STRANGER);
