@@ -141,7 +141,7 @@ const httpAttributes = (method: string, route: string): Attributes => ({
 
 /** Name and attributes of the span of a call, whose route is `/package.Service/Method`. */
 function rpcOf(protocol: string, route: string): [string, Attributes] {
-  const method = route.slice(1);
+  const method = route.replace(/^\//, '');
   return [method, { 'rpc.system.name': protocol === 'connect' ? 'connectrpc' : 'grpc', 'rpc.method': method }];
 }
 

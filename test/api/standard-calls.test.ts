@@ -51,6 +51,19 @@ describe("gRPC's own services", () => {
     session.destroy();
   });
 
+  test.each([CHECK, WATCH, REFLECTION])(
+    'count a message that cannot be read as its caller’s fault: %s',
+    async (path) => {
+      const session = rawSession(service.grpcUrl);
+      expect(await rawCall(session, { ':path': path }, frame(Buffer.from([0xff])))).toMatchObject({ status: 3 });
+      session.destroy();
+      const { samples } = (await service.metrics()).get('plantstore_request_duration_seconds')!;
+      const statuses = samples.filter(({ labels }) => labels.route === path).map(({ labels }) => labels.status);
+      expect(statuses).toContain('INVALID_ARGUMENT');
+      expect(statuses).not.toContain('INTERNAL');
+    },
+  );
+
   test('are told of in the metrics', async () => {
     const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
     await unary(health, 'check', {});
@@ -123,7 +136,7 @@ describe('reflection', () => {
     await once(stream, 'data');
     expect(await service.metric('plantstore_requests_in_flight')).toBe(0);
     expect(await service.metric('plantstore_requests_held_bytes')).toBeGreaterThan(64 * 1_024);
-    expect(await codeOf(stream)).toBe(14);
+    expect(await codeOf(stream)).toBe(0);
     expect(await rawCall(session, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
     session.destroy();
   });

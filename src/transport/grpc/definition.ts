@@ -1,5 +1,6 @@
 import { type DescMessage, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import { PlantStoreError } from '../../domain/errors.ts';
 import { derivedOnce } from '../../plants/view.ts';
 import { readMessage } from '../call-limits.ts';
 
@@ -17,6 +18,31 @@ export const serverDefinitionOf = (service: DescService): ServiceDefinition =>
   );
 
 const asIs = (bytes: Buffer): Buffer => bytes;
+
+const UNREADABLE = new PlantStoreError(
+  'MALFORMED_REQUEST',
+  'the message must be the one of this method, in protobuf binary',
+);
+
+/**
+ * A definition of one of gRPC's own services, whose methods get an error in the place of a message that cannot be read.
+ * The library would end the call as by a fault of this service.
+ */
+export const withUnreadable = (definition: ServiceDefinition): ServiceDefinition =>
+  Object.fromEntries(
+    Object.entries(definition).map(([name, method]) => [
+      name,
+      { ...method, requestDeserialize: (bytes: Buffer) => orUnreadable(() => method.requestDeserialize(bytes)) },
+    ]),
+  );
+
+function orUnreadable(read: () => object): object {
+  try {
+    return read();
+  } catch {
+    return UNREADABLE;
+  }
+}
 
 function methodDefinition({ parent, name, methodKind, input, output }: DescMethod): MethodDefinition<object, object> {
   return {

@@ -186,7 +186,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   onReceiveMessage(message: object): void {
     const { input } = this.#serving;
-    if (input === undefined) this.#listener?.onReceiveMessage(message);
+    if (message instanceof PlantStoreError) this.#reject(message);
+    else if (input === undefined) this.#listener?.onReceiveMessage(message);
     else if (this.#request !== undefined) this.sendStatus(NOT_ONE);
     else {
       try {

@@ -24,7 +24,7 @@ import { MAX_MESSAGE, STATUS_LIMIT } from '../call-limits.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
 import { closeWide, listenWide } from '../listeners.ts';
 import { GrpcConnections } from './connections.ts';
-import { serverDefinitionOf } from './definition.ts';
+import { serverDefinitionOf, withUnreadable } from './definition.ts';
 import { answerOf } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
 import { type Serving, serveCalls } from './served-call.ts';
@@ -93,8 +93,11 @@ export function createGrpcServer(options: GrpcServerOptions) {
   const descs = services.map(({ desc }) => desc);
   for (const desc of descs) registry.addService(serverDefinitionOf(desc), uncalled(desc));
   const names = descs.map(({ typeName }) => typeName);
-  const closeHealth = addHealth(registry, names, isReady);
-  addReflection(registry, descs, limits.idleTimeout);
+  const standard: Registry = {
+    addService: (definition, implementation) => registry.addService(withUnreadable(definition), implementation),
+  };
+  const closeHealth = addHealth(standard, names, isReady);
+  addReflection(standard, descs, limits.idleTimeout);
   options.addInternal?.(registry);
 
   return {

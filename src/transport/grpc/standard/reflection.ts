@@ -23,8 +23,7 @@ export function addReflection(
   const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
   const { requestType } = healthService.Check!;
   const serve = (call: Call, info: (call: Call) => void) => {
-    const end = () => call.emit('error', { code: Status.UNAVAILABLE, details: 'the stream was idle for too long' });
-    const timer = setTimeout(end, timeout * 1_000).unref();
+    const timer = setTimeout(() => call.end(), timeout * 1_000).unref();
     call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
     info(inStep(call));
   };
