@@ -44,9 +44,14 @@ export interface WatchOptions extends CallOptions {
   /** Resumes after this position instead of beginning with the state. */
   readonly after?: bigint | number | undefined;
   /**
+   * Called when a connection is open, the first one and each that replaces another. The watch is live from then on, or
+   * from `ready` on if `reset` came before: whoever was away gets what was missed at once.
+   */
+  readonly onConnect?: (() => void) | undefined;
+  /**
    * Called with the error of each attempt or connection that ended before its time, before the next attempt: a
    * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not
-   * live. The next change says that it is again: `ready`, if `reset` comes first.
+   * live, until `onConnect` is called.
    */
   readonly onDisconnect?: ((error: PlantStoreError | ConnectionError) => void) | undefined;
 }
@@ -60,8 +65,8 @@ export interface Written {
 }
 
 /**
- * A client of one owner's plants, over REST. Ids are exact. It retries temporary failures, with at most six attempts in
- * all. It retries writes under one idempotency key, so each write is done once.
+ * A client of one owner's plants, over REST. Ids are exact. It retries temporary failures, with at most eight attempts
+ * in all. It retries writes under one idempotency key, so each write is done once.
  */
 export class PlantStore {
   readonly #connection: Connection;
@@ -115,17 +120,15 @@ export class PlantStore {
   /**
    * The current plants and then every change to them, until the signal aborts or the caller stops, with `break` or
    * `return()`. `reset` comes first, before the service has answered. It replaces a lost connection and resumes where
-   * it broke, without gaps or repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can
-   * solve, and those of the token function. Share one watch in a page: each holds one of the six connections that a
-   * browser has to a host.
+   * it broke, without gaps or repetitions; `onDisconnect` and `onConnect` tell of each. Throws only errors that no new
+   * connection can solve, and those of the token function. Share one watch in a page: each holds one of the six
+   * connections that a browser has to a host.
    */
-  watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, void> {
-    return watch(
-      this.#connection,
-      after === undefined ? undefined : exactInteger('after', after),
-      signal,
+  watch({ after, signal, onConnect, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, void> {
+    return watch(this.#connection, after === undefined ? undefined : exactInteger('after', after), signal, {
+      onConnect,
       onDisconnect,
-    );
+    });
   }
 
   async #write(request: Request, { idempotencyKey = newKey(), signal }: WriteOptions): Promise<Written> {

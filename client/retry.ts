@@ -7,8 +7,8 @@ import {
   PlantStoreError,
 } from './errors.ts';
 
-/** Attempts at one request, the first included. */
-export const ATTEMPTS = 6;
+/** Attempts at one request, the first included: with their pauses they outlast a restart of the service. */
+export const ATTEMPTS = 8;
 
 /** Most milliseconds of the first pause; the bound doubles with each further pause. */
 const FIRST_PAUSE = 100;

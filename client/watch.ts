@@ -27,8 +27,13 @@ const RETRY = 1_000;
  */
 const READ_AHEAD = 16 * 1024 * 1024;
 
-/** Called with why an attempt or a connection of a watch ended, before the next attempt. */
-export type OnDisconnect = (error: PlantStoreError | ConnectionError) => void;
+/** What a watch tells of its connections. */
+export interface WatchListeners {
+  /** Called when a connection is open. */
+  readonly onConnect?: (() => void) | undefined;
+  /** Called with why an attempt or a connection ended, before the next attempt. */
+  readonly onDisconnect?: ((error: PlantStoreError | ConnectionError) => void) | undefined;
+}
 
 /**
  * Watches an owner's plants until the signal aborts or the caller ends it, which ends a next() that waits for the
@@ -38,11 +43,11 @@ export function watch(
   connection: Connection,
   after: bigint | undefined,
   signal: AbortSignal | undefined,
-  onDisconnect: OnDisconnect | undefined,
+  listeners: WatchListeners,
 ): AsyncGenerator<Change, void> {
   const stop = new AbortController();
   const signals = signal === undefined ? [stop.signal] : [signal, stop.signal];
-  const changes = untilStopped(changesOver(connection, after, AbortSignal.any(signals), onDisconnect), stop.signal);
+  const changes = untilStopped(changesOver(connection, after, AbortSignal.any(signals), listeners), stop.signal);
   const { return: end, throw: fail } = changes;
   // By itself, a generator takes these up only after the next() before them.
   changes.return = (value) => {
@@ -70,17 +75,21 @@ async function* changesOver(
   connection: Connection,
   after: bigint | undefined,
   signal: AbortSignal,
-  onDisconnect: OnDisconnect | undefined,
+  { onConnect, onDisconnect }: WatchListeners,
 ): AsyncGenerator<Change, never> {
   let lastEventId = after === undefined ? '' : `${after}`;
   let retry = RETRY;
-  for (let failures = 0; ; ) {
+  let failures = 0;
+  const opened = () => {
+    failures = 0;
+    onConnect?.();
+  };
+  for (;;) {
     if (lastEventId === '') yield { type: 'reset' };
     const parser = new EventStreamParser(lastEventId);
     let lost: PlantStoreError | ConnectionError = new ConnectionError('the stream ended');
     try {
-      for await (const event of events(connection, parser, lastEventId, signal)) {
-        failures = 0;
+      for await (const event of events(connection, parser, lastEventId, signal, opened)) {
         if (event.type === 'end') {
           lost = new ConnectionError(`the service ended the stream: ${messageOf(event.data)}`);
           break;
@@ -99,12 +108,13 @@ async function* changesOver(
   }
 }
 
-/** The events of one connection. Ends, or throws ConnectionError, when it is lost. */
+/** The events of one connection, which `opened` tells of. Ends, or throws ConnectionError, when it is lost. */
 async function* events(
   connection: Connection,
   parser: EventStreamParser,
   lastEventId: string,
   signal: AbortSignal,
+  opened: () => void,
 ): AsyncGenerator<StreamEvent> {
   const closed = new AbortController();
   /** Waits for the service, within SILENCE. The time that the caller takes between events does not count. */
@@ -116,6 +126,7 @@ async function* events(
     const headers = { accept: 'text/event-stream', ...(lastEventId !== '' && { 'last-event-id': lastEventId }) };
     const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE };
     const reader = await heard(connection.send(request, readerOf));
+    opened();
     const decoder = new TextDecoder();
     const read = () =>
       reader.read().catch((cause) => {

@@ -13,6 +13,7 @@ import {
   TooManyRequestsError,
   UnauthenticatedError,
   UnavailableError,
+  type WatchOptions,
 } from '../../client/index.ts';
 import { pause } from '../../client/retry.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
@@ -103,6 +104,8 @@ function withoutPauses(): number[] {
   return pauses;
 }
 
+const stream = (body: string): Answer => ({ status: 200, headers: { 'content-type': 'text/event-stream' }, body });
+
 const WRITTEN: Answer = { status: 200, headers: { 'plantstore-position': '3' }, body: '{"name":"Fern"}' };
 const FERN = { id: 7, name: 'Fern' };
 
@@ -146,14 +149,14 @@ describe('a write', () => {
   });
 
   test.each([
-    ['an outage', [refusal(503, 'STORE_UNAVAILABLE')], UnavailableError, 6],
-    ['a limit', [refusal(429, 'RATE_LIMITED')], TooManyRequestsError, 6],
-    ['a proxy without a service', [{ status: 502, body: '<html>' }], OutcomeUnknownError, 6],
+    ['an outage', [refusal(503, 'STORE_UNAVAILABLE')], UnavailableError, 8],
+    ['a limit', [refusal(429, 'RATE_LIMITED')], TooManyRequestsError, 8],
+    ['a proxy without a service', [{ status: 502, body: '<html>' }], OutcomeUnknownError, 8],
     [
       'an unknown outcome and then an outage',
       [refusal(503, 'OUTCOME_UNKNOWN'), refusal(503, 'OVERLOADED')],
       OutcomeUnknownError,
-      6,
+      8,
     ],
     [
       'an unknown outcome and then a bad token',
@@ -168,7 +171,7 @@ describe('a write', () => {
       2,
     ],
     ['a proxy that refuses', [{ status: 404, body: '<html>' }], PlantStoreError, 1],
-    ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 6],
+    ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 8],
     [
       'a fault of the service and then a refusal',
       [refusal(500, 'INTERNAL'), refusal(400, 'PLANT_ALREADY_EXISTS')],
@@ -219,7 +222,7 @@ describe('a service that takes requests and never answers', () => {
     const store = new PlantStore({ url: fake.url, token: 'x', timeout: 600 });
     await expect(store.add(FERN)).rejects.toThrow(OutcomeUnknownError);
     expect(new Set(fake.keys).size).toBe(1);
-    expect(fake.keys).toHaveLength(6);
+    expect(fake.keys).toHaveLength(8);
     await expect(store.get(7)).rejects.toThrow(ConnectionError);
   });
 
@@ -369,9 +372,9 @@ describe('a read', () => {
   });
 
   test.each([
-    ['an answer that is cut off', { status: 200, body: '{"id":7,"na' }, ConnectionError, 6],
-    ['an answer that is none', { status: 200, body: '{"id":7}' }, ConnectionError, 6],
-    ['a fault of the service', refusal(500, 'INTERNAL'), InternalError, 6],
+    ['an answer that is cut off', { status: 200, body: '{"id":7,"na' }, ConnectionError, 8],
+    ['an answer that is none', { status: 200, body: '{"id":7}' }, ConnectionError, 8],
+    ['a fault of the service', refusal(500, 'INTERNAL'), InternalError, 8],
   ])('ends on %s', async (_, answer, error, attempts) => {
     withoutPauses();
     using fake = await scripted(answer);
@@ -441,7 +444,6 @@ describe('a watch', () => {
 
   test('comes back after refusals and outages, and ends on a token that is not renewed', async () => {
     const pauses = withoutPauses();
-    const stream = (body: string): Answer => ({ status: 200, headers: { 'content-type': 'text/event-stream' }, body });
     using fake = await scripted(
       refusal(429, 'TOO_MANY_WATCHES'),
       refusal(503, 'OVERLOADED', { 'retry-after': '3' }),
@@ -456,14 +458,20 @@ describe('a watch', () => {
     );
     const seen: Change[] = [];
     const lost: (PlantStoreError | ConnectionError)[] = [];
+    let connections = 0;
+    const listeners: WatchOptions = {
+      onConnect: () => connections++,
+      onDisconnect: (error) => lost.push(error),
+    };
     const watching = async () => {
-      for await (const change of fake.store.watch({ onDisconnect: (error) => lost.push(error) })) seen.push(change);
+      for await (const change of fake.store.watch(listeners)) seen.push(change);
     };
     await expect(watching()).rejects.toThrow(UnauthenticatedError);
     expect(lost.map((error) => (error instanceof PlantStoreError ? error.reason : error.message))).toEqual([
       ...['TOO_MANY_WATCHES', 'OVERLOADED', 'INTERNAL', 'OVERLOADED', 'the stream ended', 'the stream ended'],
       'the service ended the stream: no',
     ]);
+    expect(connections).toBe(3);
     const reset = { type: 'reset' };
     expect(seen).toEqual([
       ...[reset, reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
@@ -472,6 +480,17 @@ describe('a watch', () => {
     ]);
     expect(pauses.some((milliseconds) => milliseconds >= 3000 && milliseconds < 10_000)).toBe(true);
     expect(pauses.some((milliseconds) => milliseconds >= 120_000)).toBe(true);
+  });
+
+  test('waits no longer for each stream that ended without news', async () => {
+    const pauses = withoutPauses();
+    using fake = await scripted(...Array(12).fill(stream('retry: 20\n\n:\n\n')), refusal(401, 'TOKEN_INVALID'));
+    const watching = async () => {
+      for await (const { type } of fake.store.watch()) expect(type).toBe('reset');
+    };
+    await expect(watching()).rejects.toThrow(UnauthenticatedError);
+    expect(pauses).toHaveLength(12);
+    expect(Math.max(...pauses)).toBeLessThan(200);
   });
 
   test('makes a new connection when the old one falls silent, and goes on where that one had come to', async () => {

@@ -40,6 +40,12 @@ const idOf = (position: number | undefined): string => (position === undefined ?
 /** The bytes of steps that are sent together: encoded once for all clients that get the same steps. */
 const encodedSteps = derivedOnce((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
 
+/** The same as a chunk (RFC 9112, section 7.1), without which some clients wait until a block is full. */
+const chunkOf = derivedOnce((steps: readonly Step[]) => {
+  const bytes = encodedSteps(steps);
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+});
+
 /** Digits of a position that is exact as a number. */
 const POSITION = /^\d{1,15}$/;
 
@@ -50,9 +56,9 @@ function resumePosition(lastEventId: string | string[] | undefined): number | un
 }
 
 /**
- * Answers a request with an event stream (WHATWG HTML, section 9.2) of the watch that `open` opens. The stream ends
- * with its connection, so bytes are sent as they are, in one buffer for all clients that get the same steps. Resolves
- * once the stream has begun. Rejects with PlantStoreError if nothing has been sent.
+ * Answers a request with an event stream (WHATWG HTML, section 9.2) of the watch that `open` opens. The connection ends
+ * with it. All clients that get the same steps get one buffer. Resolves once the stream has begun. Rejects with
+ * PlantStoreError if nothing has been sent.
  */
 export async function streamEvents(
   open: (reader: WatchReader) => Watch,
@@ -107,7 +113,6 @@ class EventStream implements WatchReader {
     const response = this.#response;
     response.on('close', () => watch.close());
     if (response.closed) watch.close();
-    response.removeHeader('transfer-encoding');
     response.setHeader('connection', 'close');
     response.writeHead(200, HEADERS);
     response.write(BEGINNING);
@@ -137,7 +142,7 @@ class EventStream implements WatchReader {
     const steps = this.#watch.take();
     // Writes to the socket: a write to the response would wait for the end of this turn, so that its cost could not be
     // measured.
-    if (steps.length > 0) this.#socket!.write(encodedSteps(steps));
+    if (steps.length > 0) this.#socket!.write(this.#response.chunkedEncoding ? chunkOf(steps) : encodedSteps(steps));
     connectionOf(this.#socket!).countUnread();
   }
 
