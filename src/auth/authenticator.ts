@@ -52,11 +52,15 @@ export interface Authenticator {
   ): Principal | Promise<Principal>;
 }
 
+/** Most bytes of the tokens that are remembered, however long the names in them are. */
+const CACHE_BYTES = 8 * 1024 * 1024;
+const bytesOf = ({ owner, actor }: Principal): number => 512 + 2 * (owner.length + actor.length);
+
 /** An authenticator for bearer tokens (RFC 6750): JWTs of one issuer. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, maxWait = 500, onDecision } = options;
   // Verified tokens, by digest. One that expires, or whose key leaves the key set, is verified again.
-  const verified = new LRUCache<string, Principal>({ max: cacheSize });
+  const verified = new LRUCache<string, Principal>({ max: cacheSize, maxSize: CACHE_BYTES, sizeCalculation: bytesOf });
   let cacheHits = 0;
   // The last header of a connection. It is compared with the headers of the same connection alone: how long that takes
   // depends on the text.

@@ -1,8 +1,11 @@
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../domain/errors.ts';
 
 /** Most owners to track: more than can be served within a second, after which an owner's budget is whole. */
 const OWNERS = 65_536;
+/** Longest name that is kept as it is. Of a longer one the digest is kept, so that all of them take 10 MB. */
+const LONG = 64;
 
 /**
  * Limits the calls per second of each owner, with bursts of up to one second's budget. `Admission.verified` asks it for
@@ -23,7 +26,8 @@ export class RateLimit {
   }
 
   /** Takes one call from an owner's budget. If it is exhausted, throws RATE_LIMITED and takes nothing. */
-  take(owner: string, now = performance.now()): void {
+  take(name: string, now = performance.now()): void {
+    const owner = name.length > LONG ? hash('sha256', name, 'base64') : name;
     const whole = Math.max(this.#whole.get(owner) ?? 0, now);
     // A call whose budget is due exactly now must pass, whatever the rounding errors.
     if (whole - now > this.#burst + EPSILON) throw LIMITED;

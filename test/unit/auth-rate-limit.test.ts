@@ -47,3 +47,9 @@ test('each owner has a budget of its own, and what is refused costs nothing of i
   expect(admits(limit, 'bob', 500)).toBe(true);
   expect(admits(limit, 'alice', 1_000)).toBe(true);
 });
+
+test('of long names, each has a limit of its own', () => {
+  const limit = new RateLimit(1);
+  const [one, other] = [`${'ж'.repeat(1_000)}1`, `${'ж'.repeat(1_000)}2`] as const;
+  expect([admits(limit, one, 0), admits(limit, other, 0), admits(limit, one, 0)]).toEqual([true, true, false]);
+});

@@ -274,7 +274,7 @@ test('the shares of MEMORY are no more than it, whatever lists take of it', () =
 
 test('the connections that a port takes fit the memory, unless a setting says how many', () => {
   const connectionsOf = (environment: NodeJS.ProcessEnv) => loadConfig(environment).limits.maxConnections;
-  expect(connectionsOf({ MEMORY: String(32 * MIB) })).toBe(512);
+  expect(connectionsOf({ MEMORY: String(32 * MIB) })).toBe(341);
   expect(connectionsOf({ MEMORY: String(1_000 * MIB) })).toBe(10_000);
   expect(connectionsOf({ MEMORY: String(32 * MIB), MAX_CONNECTIONS: '600' })).toBe(600);
 });

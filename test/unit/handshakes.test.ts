@@ -19,6 +19,7 @@ import {
 import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
 import type { Registry } from '../../src/transport/grpc/server.ts';
+import { EarlyBytes } from '../../src/transport/grpc/sockets.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { GrpcApp } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
@@ -289,3 +290,19 @@ function called(method: 'set' | 'remove', times: number, counts = () => true): P
     });
   });
 }
+
+test('what a client sends before its turn is put back, and not kept as long as the socket', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  const client = connect(await listening(server), '127.0.0.1');
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  sockets.push(client, socket);
+  server.close();
+  const { promise: come, resolve } = Promise.withResolvers<void>();
+  const early = new EarlyBytes(socket, MIB, resolve);
+  client.write('fern');
+  await come;
+  expect(String(early.bytes)).toBe('fern');
+  early.putBack();
+  expect(early.bytes).toHaveLength(0);
+  expect(String(await once(socket, 'data'))).toBe('fern');
+});

@@ -51,8 +51,9 @@ export class EarlyBytes {
     socket.on('error', () => {}).on('readable', this.#read);
   }
 
-  /** Lets others read the socket from its beginning. */
+  /** Lets others read the socket from its beginning. This lasts as long as the socket, and keeps none of the bytes. */
   putBack(): void {
     this.#socket.off('readable', this.#read).unshift(this.bytes);
+    this.bytes = Buffer.alloc(0);
   }
 }
