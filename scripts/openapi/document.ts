@@ -41,6 +41,8 @@ function openApiDocument(service: DescService): object {
   };
 }
 
+const CODES = [...new Set(Object.values(ERRORS).map(({ code }) => code))].sort((a, b) => a - b);
+
 const ERROR: Schema = {
   type: 'object',
   required: ['error', 'message'],
@@ -48,8 +50,8 @@ const ERROR: Schema = {
     error: {
       type: 'integer',
       format: 'int32',
-      enum: [...new Set(Object.values(ERRORS).map(({ code }) => code))].sort((a, b) => a - b),
-      description: 'Number of the google.rpc.Code.',
+      // Not an enum: generators would make a closed type of it, and of the name of its schema.
+      description: `Number of the google.rpc.Code: ${CODES.join(', ')}.`,
     },
     message: {
       type: 'string',

@@ -39,7 +39,8 @@ export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknow
     description: 'Maximum number of plants; 0 returns an empty list. Absent: all plants.',
   },
   'plantstore.v1.ListPlantsRequest.cursor': {
-    description: 'Continues an earlier list. Follow the `Link` header of that list; do not build a cursor.',
+    description:
+      'Continues an earlier list. Follow the `Link` header of that list, or send the value of `cursor` in its URL; do not build one.',
   },
   'plantstore.v1.ListPlantsRequest.view': { ...VIEW },
   'plantstore.v1.GetPlantRequest.view': { ...VIEW },
