@@ -139,7 +139,8 @@ function memberReader(field: DescField): (body: JsonText, value: unknown) => unk
   if (type.kind === 'integer') return (body) => toInteger(type, body.integer(jsonName), name, UNQUOTED);
   if (type.kind !== 'string') throw new Error(`${field} must be an integer or a text`);
   return (_body, value) => {
-    if (typeof value !== 'string') throw invalidField(name, 'a string');
+    if (typeof value !== 'string')
+      throw invalidField(name, value === null ? 'a string, and not null: leave out what has no value' : 'a string');
     return value;
   };
 }
