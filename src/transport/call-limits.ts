@@ -46,9 +46,9 @@ function fieldsLeft(reader: BinaryReader, { fields }: DescMessage, end: number, 
 }
 
 /**
- * Most bytes of a request's message on every transport: an HTTP/1.1 body, or a message of gRPC. A
- * plant at its limits has 25 KiB of JSON with everything escaped, and 9 KiB in protobuf. Up to this size, a message
- * that is too long gets an error that names the field.
+ * Most bytes of a request's message on every transport: an HTTP/1.1 body, or a message of gRPC. A plant at its
+ * limits has 25 KiB of JSON with everything escaped, and 9 KiB in protobuf. Up to this size, a message that is too long
+ * gets an error that names the field.
  */
 export const MAX_MESSAGE = 64 * 1024;
 
