@@ -54,6 +54,8 @@ describe('an event stream', () => {
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
       connection: 'close',
+      // Without chunks and a length, some clients wait until a block is full.
+      'transfer-encoding': 'chunked',
     });
     expect(stream.response.headers).not.toHaveProperty('etag');
     expect(await stream.take(3)).toEqual([
@@ -69,6 +71,26 @@ describe('an event stream', () => {
       { type: 'deleted', data: '{"id":7}', lastEventId: `${deleted}` },
       { type: 'added', data: '{"id":8,"name":""}', lastEventId: `${added}` },
     ]);
+  });
+
+  test('over HTTP/1.0 is sent as it is, without chunks', async () => {
+    const alice = await newOwner();
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    const { authorization } = alice.headers;
+    socket.write(`GET /plants HTTP/1.0\r\nAccept: text/event-stream\r\nAuthorization: ${authorization}\r\n\r\n`);
+    let text = '';
+    let position = 0;
+    for await (const bytes of socket) {
+      text += bytes;
+      if (position === 0 && text.includes('event: ready')) position = await alice.add(7, 'Fern');
+      else if (text.includes('event: added')) break;
+    }
+    const [head, body] = text.split('\r\n\r\n');
+    expect(head).not.toMatch(/transfer-encoding/i);
+    const ready = /retry: 1000\n\nevent: ready\nid: \d+\ndata: \{"position":\d+\}\n\n/.source;
+    const added = `event: added\nid: ${position}\ndata: \\{"id":7,"name":"Fern"\\}\n\n`;
+    expect(body).toMatch(new RegExp(`^${ready}${added}$`));
   });
 
   test('that has nothing to tell says so every 15 s', async () => {
