@@ -186,8 +186,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
 
   onReceiveMessage(message: object): void {
     const { input } = this.#serving;
-    if (message instanceof PlantStoreError) this.#reject(message);
-    else if (input === undefined) this.#listener?.onReceiveMessage(message);
+    if (input === undefined) this.#handOn(message);
     else if (this.#request !== undefined) this.sendStatus(NOT_ONE);
     else {
       try {
@@ -197,6 +196,12 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
         this.#reject(thrown);
       }
     }
+  }
+
+  /** To a service of gRPC itself. In the place of a message that cannot be read it gets an error. */
+  #handOn(message: object): void {
+    if (message instanceof PlantStoreError) this.#reject(message);
+    else this.#listener?.onReceiveMessage(message);
   }
 
   onReceiveHalfClose(): void {

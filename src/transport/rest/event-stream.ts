@@ -37,12 +37,14 @@ function textOf(step: Step): string {
 
 const idOf = (position: number | undefined): string => (position === undefined ? '' : `id: ${position}\n`);
 
+const bytesOf = (steps: readonly Step[]): Buffer => Buffer.from(steps.map(textOf).join(''));
+
 /** The bytes of steps that are sent together: encoded once for all clients that get the same steps. */
-const encodedSteps = derivedOnce((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
+const encodedSteps = derivedOnce(bytesOf);
 
 /** The same as a chunk (RFC 9112, section 7.1), without which some clients wait until a block is full. */
 const chunkOf = derivedOnce((steps: readonly Step[]) => {
-  const bytes = encodedSteps(steps);
+  const bytes = bytesOf(steps);
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 });
 
