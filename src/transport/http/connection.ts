@@ -207,8 +207,9 @@ export class HttpConnection extends Connection {
 
   /** Counts what the client has not read of its answer: it is in memory, as far as the kernel has not taken it. */
   countUnread(): void {
-    const { writableLength } = this.#socket;
-    if (this.#exchange === undefined || writableLength === this.#exchange.unread) return;
+    if (this.#exchange === undefined) return;
+    const { writableLength } = this.#exchange.response;
+    if (writableLength === this.#exchange.unread) return;
     this.#exchange.unread = writableLength;
     this.#count();
   }
