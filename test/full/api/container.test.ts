@@ -90,6 +90,8 @@ test('the image refuses development mode, listens for others, and runs as nobody
     HOST: '0.0.0.0',
     ADMIN_HOST: '0.0.0.0',
     DATA_DIR: valuesOf(IMAGE, 'VOLUME')[0],
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_TRIM_THRESHOLD_: '131072',
   });
   expect(() => loadConfig(ENVIRONMENT)).toThrow(/^NODE_ENV is "production".*\nHOST is "0\.0\.0\.0"/);
   expect(valuesOf(IMAGE, 'USER')).toEqual(['1000:1000']);

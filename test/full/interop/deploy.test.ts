@@ -128,7 +128,9 @@ describe('the manifests', () => {
     expect(verify.command).toEqual(['node', 'bin/plantstore.js', 'audit', 'verify']);
     for (const name of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
       expect(verify[name]).toEqual(container[name]);
-    expect(template.spec.securityContext).toEqual(pod.spec.securityContext);
+    // It answers nobody.
+    const { sysctls: _, ...rights } = pod.spec.securityContext;
+    expect(template.spec.securityContext).toEqual(rights);
     expect(template.metadata.labels).not.toMatchObject(the('Service').spec.selector);
   });
 
@@ -149,6 +151,18 @@ describe('the manifests', () => {
     expect(pod.spec.volumes.map((volume: { name: string }) => volume.name)).not.toContain(name);
     // A StatefulSet needs a Service without an address of its own.
     expect(the('Service', instances.serviceName).spec.clusterIP).toBe('None');
+  });
+
+  test('give an instance the memory that its connections take when nobody reads', () => {
+    const [{ name, value }] = pod.spec.securityContext.sysctls;
+    expect(name).toBe('net.ipv4.tcp_wmem');
+    const ofKernel = 1.5 * Number(value.split(' ')[2]);
+    const heap = Number(/--max-old-space-size=(\d+)/.exec(settings.NODE_OPTIONS)![1]);
+    const { maxConnections } = loadConfig({ AUTH_MODE: 'development', MEMORY: String((heap / 2) * 2 ** 20) }).limits;
+    // docs/operations.md has how the first one was measured.
+    const mostOfProcess = 527 * 2 ** 20;
+    expect(container.resources.limits.memory).toBe('1Gi');
+    expect(mostOfProcess + 2 * maxConnections * ofKernel).toBeLessThan(2 ** 30);
   });
 
   test('leave an instance the time that it drains', () => {
@@ -193,6 +207,8 @@ describe('the manifests', () => {
 
 describe('the units of systemd', () => {
   const UNITS = globSync('deploy/systemd/*.service');
+  /** What Node, glibc and the shell take. */
+  const OF_OTHERS = new Set(['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_', 'PATH']);
   /** The values of a directive. */
   const named = (path: string, name: string) =>
     readFileSync(path, 'utf8')
@@ -206,7 +222,7 @@ describe('the units of systemd', () => {
       const names = named(path, 'Environment').flatMap((line) =>
         [...line.matchAll(/\b([A-Z_]+)=/g)].map(([, one]) => one!),
       );
-      expect(names.filter((name) => !(name in SETTINGS) && !['NODE_OPTIONS', 'PATH'].includes(name))).toEqual([]);
+      expect(names.filter((name) => !(name in SETTINGS) && !OF_OTHERS.has(name))).toEqual([]);
       expect(names).toContain('DATA_DIR');
     }
   });
