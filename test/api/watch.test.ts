@@ -171,9 +171,11 @@ describe('an event stream', () => {
   test('is counted, holds no place among the requests, and leaves one line', async () => {
     const alice = await newOwner();
     const before = await service.metric('plantstore_requests_in_flight');
+    const held = await service.metric('plantstore_requests_held_bytes');
     const streams = await Promise.all([alice.stream(), alice.stream()]);
     await Promise.all(streams.map((stream) => stream.take(1)));
     expect(await service.metric('plantstore_watches')).toBe(2);
+    expect(await service.metric('plantstore_requests_held_bytes')).toBeGreaterThan(held + 2 * 8 * 1024);
     expect(await service.metric('plantstore_requests_in_flight')).toBe(before);
     for (const stream of streams) stream.close();
     while ((await service.metric('plantstore_watches')) > 0) await sleep(10);

@@ -47,6 +47,8 @@ const ERASED = new PlantStoreError(
   'events that were not read yet have been erased; start the watch again',
 );
 
+/** Bytes that an open watch takes in memory beside its connection or stream. */
+const OPEN = 8 * 1024;
 /** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;
 /** Milliseconds of silence after which a reader gets a sign of life. */
@@ -90,6 +92,7 @@ export class Watch implements Subscriber {
    * over.
    */
   async begin(after: number | undefined): Promise<AsyncIterable<readonly Step[]>> {
+    this.#count(0);
     try {
       return this.#whileOpen(await this.#beginning(after));
     } catch (error) {
@@ -129,10 +132,10 @@ export class Watch implements Subscriber {
     }
     if (before.length > 0) yield before;
     for await (const batch of list.plants) {
-      this.#reader.holds?.(rowBytes(batch));
+      this.#count(rowBytes(batch));
       if (batch.length > 0) yield batch.map(added);
     }
-    this.#reader.holds?.(0);
+    this.#count(0);
     yield [ready];
   }
 
@@ -211,7 +214,12 @@ export class Watch implements Subscriber {
     const waiting = memoryBetween(this.#mark, this.channel.end);
     if (this.#isBeginning || waiting === this.#waiting) return;
     this.#waiting = waiting;
-    this.#reader.holds?.(waiting);
+    this.#count(waiting);
+  }
+
+  /** So many bytes are in memory for the reader beside those of the watch itself. */
+  #count(bytes: number): void {
+    this.#reader.holds?.(OPEN + bytes);
   }
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */
