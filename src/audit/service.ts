@@ -64,6 +64,8 @@ export interface Findings {
 
 /** Calls at once that read the whole log, and those of one auditor. Most use a temporary file. */
 const LONG_CALLS = { permits: 3, share: 2, maxWait: 500, maxWaiting: 16 };
+/** Calls at once that follow the log, and those of one auditor. */
+const FOLLOWERS = { permits: 64, share: 16, maxWait: 0, maxWaiting: 0 };
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
@@ -71,6 +73,7 @@ const PROGRESS = 1_000;
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
   const longCalls = new Semaphore(LONG_CALLS);
+  const followers = new Semaphore(FOLLOWERS);
   const admit = ({ principal }: Call) => scopes.require(principal, 'plants:audit');
 
   /** The messages of a stream, for as long as the auditor's token is valid. */
@@ -88,8 +91,15 @@ export function implementAudit(options: AuditOptions) {
     yield* messages;
   }
 
+  /** The requested events. A call that follows the log has no end: it gives its permit back for one of `followers`. */
+  async function* read(request: ReadEventsRequest, call: Call, signal: AbortSignal) {
+    using _permit = request.follow ? await followers.acquire(call.principal.owner) : undefined;
+    if (request.follow) call.beginStream?.();
+    yield* readEvents(log, store, request, signal, call);
+  }
+
   return {
-    readEvents: (request, call) => stream(call, (signal) => readEvents(log, store, request, signal, call)),
+    readEvents: (request, call) => stream(call, (signal) => read(request, call, signal)),
 
     async getHead(_request, call) {
       admit(call);

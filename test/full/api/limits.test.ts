@@ -1,20 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web';
-import {
-  type ClientReadableStream,
-  credentials,
-  makeClientConstructor,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js';
+import { credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { DATABASE_FILE } from '../../../src/log/sqlite/store.ts';
 import { freePort } from '../../support/free-port.ts';
 import { bearer, grpcClient, richStatus, unary } from '../../support/grpc.ts';
 import { client, expectError } from '../../support/http.ts';
@@ -41,31 +37,18 @@ async function shedOf(service: RunningService): Promise<Map<string, number>> {
 }
 
 /**
- * A call that is being served until it is disposed of: it follows the log. Of an owner of its own. `others`: the calls
- * that are held beside it. Waits until no more have a permit.
+ * So many adds, each of an owner of its own, that are being served until they are disposed of: another process has the
+ * database. They have to be over within ten seconds.
  */
-async function hold(service: RunningService, others = 0): Promise<Disposable> {
+async function hold(service: RunningService, adds: number): Promise<Disposable> {
   const inFlight = () => service.metric('plantstore_requests_in_flight');
-  while ((await inFlight()) !== others) await sleep(10);
-  const token = await service.token(`holder ${others}`, 'plants:audit');
-  const audit = grpcClient(service.grpcUrl, { desc: AuditService });
-  for (;;) {
-    let isRefused = false;
-    const call: ClientReadableStream<unknown> = audit.readEvents!({ follow: true }, bearer(token));
-    call
-      .on('error', () => {
-        isRefused = true;
-      })
-      .resume();
-    while (!isRefused && (await inFlight()) === others) await sleep(10);
-    if (isRefused) continue;
-    return {
-      [Symbol.dispose]: () => {
-        call.cancel();
-        audit.close();
-      },
-    };
-  }
+  const tokens = await Promise.all(Array.from({ length: adds }, (_, number) => service.token(`holder ${number}`)));
+  while ((await inFlight()) > 0) await sleep(10);
+  const database = new DatabaseSync(join(service.dataDirectory, DATABASE_FILE));
+  database.exec('BEGIN IMMEDIATE');
+  for (const token of tokens) void client(service.url, token)('POST', '/plants', { body: '{"id":7,"name":"Fern"}' });
+  while ((await inFlight()) < adds) await sleep(10);
+  return { [Symbol.dispose]: () => database.close() };
 }
 
 describe('RATE_LIMIT', () => {
@@ -117,9 +100,9 @@ describe('RATE_LIMIT', () => {
 
 describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   test('beyond them every protocol refuses in its own form, and a bad token by itself; probes are served, and so is all afterwards', async () => {
-    await using service = await startLocalService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '300' });
+    await using service = await startLocalService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '100' });
     const token = await service.token('alice');
-    const held = [await hold(service), await hold(service, 1)];
+    const held = await hold(service, 2);
     // On a busy machine also those are refused now and then that are held in the end.
     const before = await shedOf(service);
     for (const { name, client: open } of PROTOCOLS) {
@@ -156,7 +139,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
       'grpc in_flight': 2,
     });
 
-    for (const call of held) call[Symbol.dispose]();
+    held[Symbol.dispose]();
     while ((await client(service.url, token)('GET', '/plants')).status !== 200);
     for (const { client: open } of PROTOCOLS)
       expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [] });
@@ -165,7 +148,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   test('a request whose client goes away while it waits takes no permit', async () => {
     await using service = await startLocalService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
     const token = await service.token('alice');
-    const held = await hold(service);
+    const held = await hold(service, 1);
     const leaving = new AbortController();
     const options = { headers: { authorization: `Bearer ${token}` }, signal: leaving.signal };
     const gone = [...TRANSPORTS.map(({ open }) => open(service)), ...browserTransports(service)].map((transport) =>
