@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
@@ -11,6 +11,12 @@ export const ROOT = 0;
 
 /** What to do about a data directory of root that is open to others. */
 export const CLOSED_FOLDER = 'set DATA_DIR to a folder in it, which the service creates and keeps to itself';
+
+/** The files that the service makes in its data directory. */
+const OWN_FILES = /^(plantstore\.|(audit|development)-key\.pem|last-checkpoint\.txt)/;
+
+/** Whether a folder has nothing but files of the service, and so is the service's to close. */
+export const isOfService = (folder: string): boolean => readdirSync(folder).every((name) => OWN_FILES.test(name));
 
 /**
  * Makes a folder for private files that only its owner can access, and the parents that are missing. Throws the error

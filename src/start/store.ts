@@ -2,7 +2,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { repairReadModel } from '../audit/repair.ts';
 import type { Config } from '../config.ts';
-import { CLOSED_FOLDER, OTHERS, ROOT } from '../files.ts';
+import { CLOSED_FOLDER, isOfService, OTHERS, ROOT } from '../files.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/requirements.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
 import { refuseForeignWal } from '../log/sqlite/connection.ts';
@@ -125,7 +125,8 @@ function storeOf(
 /**
  * Keeps other users out of an existing data directory: closes it to them if this user owns it, and throws with one line
  * if somebody else does, because its owner can replace what is in it: the log, keys, the last signed checkpoint. A
- * directory of root stays as it is, since volumes of containers are root's; the files in it are private anyway.
+ * directory of root stays as it is, since volumes of containers are root's, and so does one that others use, such as
+ * /var; the files in it are private anyway.
  */
 export function closeDataDirectory(path: string, logger: Pick<Logger, 'warn'>): void {
   const user = process.getuid?.();
@@ -139,7 +140,7 @@ export function closeDataDirectory(path: string, logger: Pick<Logger, 'warn'>): 
     );
   if ((mode & OTHERS) === 0) return;
   const about = { folder: path, mode: (mode & 0o7777).toString(8) };
-  if (uid === user) {
+  if (uid === user && isOfService(path)) {
     chmodSync(path, 0o700);
     logger.warn(about, 'DATA_DIR was accessible to other users: its mode is now 700');
   } else logger.warn(about, `DATA_DIR is accessible to other users, who can replace its files: ${CLOSED_FOLDER}`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
 import { ed25519KeyOf } from '../../auth/keys/key-file.ts';
 import type { Config } from '../../config.ts';
-import { CLOSED_FOLDER, OTHERS, ROOT, readText } from '../../files.ts';
+import { CLOSED_FOLDER, isOfService, OTHERS, ROOT, readText } from '../../files.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
@@ -70,8 +70,8 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
   const others = found.mode & OTHERS;
   const wanted = found.isDirectory() ? '700' : '600';
   const user = process.geteuid?.();
-  if (others !== 0 && found.isDirectory() && found.uid === ROOT && user !== ROOT)
-    return [warn(subject, `${path} belongs to root and is accessible to other users: ${CLOSED_FOLDER}`)];
+  if (others !== 0 && found.isDirectory() && ((found.uid === ROOT && user !== ROOT) || !isOfService(path)))
+    return [warn(subject, `${path} is no folder of the service, and accessible to other users: ${CLOSED_FOLDER}`)];
   if (user !== undefined && found.uid !== user)
     return [
       warn(
