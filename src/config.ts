@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import type { z } from 'zod';
-import { LOOPBACK, SETTINGS } from './settings.ts';
+import { hasStrayEnds, LOOPBACK, MIN_MEMORY, SETTINGS } from './settings.ts';
 
 type Settings = typeof SETTINGS;
 type Values = {
@@ -34,6 +34,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
+  problems.push(...equalPorts(values));
   const memory = memoryOf(values, serves ? problems : []);
   const shares = sharesOf(memory, values, serves ? problems : []);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -97,11 +98,18 @@ export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): 
   return Object.keys(environment).flatMap((name) => {
     if (name in SETTINGS) return [];
     const capitals = name.toUpperCase();
-    const near = Object.keys(SETTINGS).find(
-      (own) => distance(capitals, own) <= Math.min(2, own.length / 4) || lettersOf(capitals) === lettersOf(own),
-    );
+    const near = Object.keys(SETTINGS).find((own) => isNear(capitals, own));
     return near === undefined ? [] : [`${name} is no setting; did you mean ${near}?`];
   });
+}
+
+/** Most letters in which a name differs from the setting that was meant. */
+const MOST_DIFFERENT = 2;
+
+function isNear(name: string, own: string): boolean {
+  // Kubernetes may set thousands of variables.
+  if (Math.abs(name.length - own.length) > MOST_DIFFERENT) return false;
+  return distance(name, own) <= Math.min(MOST_DIFFERENT, own.length / 4) || lettersOf(name) === lettersOf(own);
 }
 
 const lettersOf = (name: string): string => [...name].sort().join('');
@@ -118,13 +126,16 @@ function distance(one: string, other: string): number {
   return row.at(-1)!;
 }
 
+/** Said of a value whose fault may be there. */
+const ENDS = ', without a line end, blanks or quotes around it';
+
 function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
   const entries = Object.entries(SETTINGS).map(([name, { expected, schema, fallback, isSecret }]) => {
     const value = environment[name] || fallback;
     if (value === undefined) return [name, undefined];
     const result = schema.safeParse(value);
     const found = isSecret ? 'invalid (value hidden)' : JSON.stringify(value);
-    if (!result.success) problems.push(`${name} is ${found}; expected ${expected}`);
+    if (!result.success) problems.push(`${name} is ${found}; expected ${expected}${hasStrayEnds(value) ? ENDS : ''}`);
     return [name, result.data];
   });
   return Object.fromEntries(entries);
@@ -163,6 +174,20 @@ function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host
   ];
 }
 
+const ADDRESSES = [
+  ['PORT', 'HOST'],
+  ['GRPC_PORT', 'HOST'],
+  ['ADMIN_PORT', 'ADMIN_HOST'],
+] as const;
+
+/** Ports that are to be opened twice on a host. */
+const equalPorts = (values: Values): string[] =>
+  ADDRESSES.flatMap(([name, host], index) =>
+    ADDRESSES.slice(0, index)
+      .filter(([other, its]) => values[name] && values[name] === values[other] && values[host] === values[its])
+      .map(([other]) => `${name} is "${values[name]}", as ${other}; expected another port`),
+  );
+
 const incomplete = (name: string, together: readonly string[]): string =>
   `${name} is unset; set all of ${together.join(', ')}, or none of them`;
 
@@ -184,11 +209,17 @@ function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, p
   return witnesses?.length ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length }) : undefined;
 }
 
+/** Bytes of V8's heap that the service takes beside MEMORY: see "Bounds" in docs/architecture.md. */
+const FIXED_MEMORY = 104 * 1024 * 1024;
+
 function memoryOf({ MEMORY: set }: Values, problems: string[]): number {
   const { heap_size_limit: heap } = getHeapStatistics();
-  if (set !== undefined && set > heap)
-    problems.push(`MEMORY is "${set}"; expected at most ${heap}, V8's heap limit (--max-old-space-size)`);
-  return set ?? Math.floor(heap / 2);
+  const most = heap - FIXED_MEMORY;
+  if (most < MIN_MEMORY)
+    problems.push(`V8's heap limit is ${heap}; expected at least ${FIXED_MEMORY + MIN_MEMORY} (--max-old-space-size)`);
+  else if (set !== undefined && set > most)
+    problems.push(`MEMORY is "${set}"; expected at most ${most}, V8's heap limit without what is fixed`);
+  return set ?? Math.min(Math.floor(heap / 2), most);
 }
 
 /** Shares MEMORY out. */

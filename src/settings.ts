@@ -43,6 +43,14 @@ const port = (fallback: string) => values('a port from 0 to 65535 (0: any free o
 
 const isReachablePort = (port: number): boolean => port >= 1 && port <= 65_535;
 
+/**
+ * Whether a text has what env files and files of secrets leave at its ends: a line end, blanks, quotes. It would name
+ * another database, folder or issuer than its writer meant.
+ */
+export const hasStrayEnds = (value: string): boolean => value !== value.trim() || /^(["'`]).*\1$/s.test(value);
+
+const text = z.string().refine((value) => !hasStrayEnds(value) && !/\p{Cc}/u.test(value));
+
 /** `HOST:PORT` of another program, of this form. */
 const hostAndPort = (form: RegExp) =>
   z
@@ -51,7 +59,7 @@ const hostAndPort = (form: RegExp) =>
     .refine((value) => isReachablePort(Number(value.slice(value.lastIndexOf(':') + 1))));
 
 /** A host to listen on. An IPv6 address may have the brackets that it has in a URL. */
-const host = z.string().transform((value) => value.replace(/^\[([\da-f:.]+)\]$/i, '$1'));
+const host = text.transform((value) => value.replace(/^\[([\da-f:.]+)\]$/i, '$1'));
 const listenHost = (fallback: string) => values('a host name or an IP address', host, fallback);
 
 /** Hosts that are this machine, as a URL has them or as Node's `listen` takes them. */
@@ -63,9 +71,10 @@ const jwksUrl = z
   .refine(({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname)))
   .refine(({ username, password }) => username === '' && password === '');
 
-const notBlank = z.string().regex(/\S/);
+const notBlank = text.regex(/\S/);
 
-const path = z.string().transform((value) => resolve(value));
+/** Only a shell knows what `~` is. */
+const path = text.regex(/^(?!~)/).transform((value) => resolve(value));
 const pemFile = values('the path of a PEM file', path);
 
 /** Browsers send origins without a wildcard, and the whole name is compared. */
@@ -76,7 +85,12 @@ const origin = z.string().refine((value) => value === '*' || isOrigin(value));
 const list = (separator: RegExp) => z.string().transform((value) => value.split(separator).filter(Boolean));
 const words = list(/[\s,]+/);
 const origins = words.pipe(z.array(origin));
-const scopes = words.pipe(z.array(z.enum(['plants:read', 'plants:write'])));
+/** Separators alone would be a set setting that requires nothing. */
+const scopes = z
+  .string()
+  .regex(/^$|[^\s,]/)
+  .pipe(words)
+  .pipe(z.array(z.enum(['plants:read', 'plants:write'])));
 
 const brokers = list(/,/).pipe(z.array(hostAndPort(/^[^\s:/@]+:\d{1,5}$/)).min(1));
 
@@ -107,7 +121,7 @@ const areDifferent = (witnesses: readonly z.output<typeof witness>[]): boolean =
   new Set(witnesses.map(({ key }) => toBase64(key.publicKey))).size === witnesses.length;
 
 /** So that one owner's largest batch of requests, and the events that they become, fit in their shares. */
-const MIN_MEMORY = 32 * 1024 * 1024;
+export const MIN_MEMORY = 32 * 1024 * 1024;
 
 /** Every variable that the service reads, in the order of docs/configuration.md, which says what each means. */
 export const SETTINGS = {
@@ -128,7 +142,7 @@ export const SETTINGS = {
     origins,
     '',
   ),
-  MONGODB_URI: secret('mongodb://HOST/... or mongodb+srv://HOST/...', z.string().regex(/^mongodb(\+srv)?:\/\/[^/]/)),
+  MONGODB_URI: secret('mongodb://HOST/... or mongodb+srv://HOST/...', text.regex(/^mongodb(\+srv)?:\/\/[^/]/)),
   DATA_DIR: values('a folder', path, './data'),
   JWKS_URL: secret('an https URL without credentials, or http on loopback', jwksUrl),
   JWT_ISSUER: values('the issuer of tokens', notBlank),
@@ -160,8 +174,8 @@ export const SETTINGS = {
   KAFKA_RETENTION: values('a whole number of seconds; 0 keeps events forever', integer(0, 10_000_000_000), '604800'),
   KAFKA_SSL: flag('false'),
   KAFKA_SASL_MECHANISM: choice(['plain', 'scram-sha-256', 'scram-sha-512']),
-  KAFKA_SASL_USERNAME: values('a user name', z.string()),
-  KAFKA_SASL_PASSWORD: secret('a password', z.string()),
+  KAFKA_SASL_USERNAME: values('a user name', text),
+  KAFKA_SASL_PASSWORD: secret('a password without control characters', z.string().regex(/^\P{Cc}*$/u)),
   PUBLIC_LOG: flag('true'),
   LOG_ORIGIN: values(
     'a name such as log.example.org/plants, without spaces or plus signs',
@@ -177,5 +191,5 @@ export const SETTINGS = {
   LIST_CACHE_BYTES: values('bytes from 0 to a quarter of MEMORY', integer(0, 2 ** 40)),
   LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
   LOG_OWNER: choice(['hash', 'off'], 'hash'),
-  NODE_ENV: values('production or prod, or anything else', z.string()),
+  NODE_ENV: values('production or prod, or anything else', text),
 } as const;
