@@ -1,7 +1,7 @@
 // Builds the code of the installed package in dist/. Node strips no types under node_modules, so everything is
 // compiled.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,16 +14,6 @@ rmSync(DIST, { recursive: true, force: true });
 // The export plantstore/client, which stays for one release beside the package plantstore-client.
 npx('tsc', '-p', 'client', '--outDir', join(DIST, 'client'));
 npx('tsc', '-p', 'scripts/tsconfig.pack.json');
-
-// tsc renames .ts to .js in imports, but not in the URLs of worker threads.
-for (const path of readdirSync(SERVICE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))) {
-  const text = readFileSync(join(SERVICE, path), 'utf8');
-  const compiled = text.replace(
-    /new URL\('(\.\/[\w-]+)\.ts', import\.meta\.url\)/g,
-    "new URL('$1.js', import.meta.url)",
-  );
-  if (compiled !== text) writeFileSync(join(SERVICE, path), compiled);
-}
 
 // npm has already run `prepare`, which builds the console.
 cpSync('console/dist', join(SERVICE, 'console/dist'), { recursive: true });

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import type { Check } from '../audit/checks/check.ts';
 import type { Config } from '../config.ts';
 import { counted } from '../domain/counted.ts';
@@ -8,7 +9,7 @@ import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
 import { PublisherThread } from '../publisher/thread.ts';
 import type { PublisherSettings } from './publisher-thread.ts';
 
-const PROGRAM = new URL('./publisher-thread.ts', import.meta.url);
+const PROGRAM = new URL(`./publisher-thread${extname(import.meta.url)}`, import.meta.url);
 
 const MEANING: Readonly<Record<PublisherState, string>> = {
   starting: 'starting',

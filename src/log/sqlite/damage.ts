@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { aboutFile } from '../../files.ts';
 import { DamagedStoreError, type Fault } from '../store.ts';
@@ -23,7 +24,9 @@ export const aboutStore = (path: string, error: unknown): unknown =>
  * instant, in a worker thread. Rejects when the database cannot be read.
  */
 export async function integrityFault(path: string): Promise<Fault | undefined> {
-  const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });
+  const worker = new Worker(new URL(`./integrity-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: path,
+  });
   try {
     const [found] = await once(worker, 'message');
     return found;
