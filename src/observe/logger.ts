@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, levels, pino, stdSerializers, symbols } from 'pino';
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
 
 const REDACTED = '[redacted]';
 
@@ -49,22 +49,6 @@ export function createLogger(level: string, destination: DestinationStream): Log
   return pino(options, destination);
 }
 
-/**
- * A function that writes lines of a logger at level info with these members. It searches no line for tokens, and does
- * not ask for the level. So each text that a caller chose must have gone through `withoutTokens`.
- */
-export function infoLines(logger: Logger): (members: object) => void {
-  const { [symbols.streamSym]: destination } = logger as unknown as Record<
-    symbol,
-    { lastLevel?: number } & DestinationStream
-  >;
-  const time = isoTime();
-  return (members) => {
-    destination!.lastLevel = levels.values.info!;
-    destination!.write(`{"level":"info"${time()},${JSON.stringify(members).slice(1)}\n`);
-  };
-}
-
 /** A function that gives the member `time` of a line. Lines of the same millisecond share one text. */
 function isoTime(): () => string {
   let [at, text] = [Number.NaN, ''];
@@ -86,6 +70,6 @@ export function messageOf(error: Error): string {
   return message;
 }
 
-/** A line, or a text in one, with a mark in place of each token. */
-export const withoutTokens = (line: string): string =>
+/** A line with a mark in place of each token. */
+const withoutTokens = (line: string): string =>
   MAYBE_TOKENS.test(line) ? TOKENS.reduce((text, [token, instead]) => text.replace(token, instead), line) : line;
