@@ -73,6 +73,9 @@ const jwksUrl = z
 
 const notBlank = text.regex(/\S/);
 
+/** Claims that say something else: by `iss`, `aud` or `scope`, all callers would be one owner. */
+const NO_OWNER = ['iss', 'aud', 'exp', 'nbf', 'iat', 'cnf', 'scope', 'scp'];
+
 /** Only a shell knows what `~` is. */
 const path = text.regex(/^(?!~)/).transform((value) => resolve(value));
 const pemFile = values('the path of a PEM file', path);
@@ -148,7 +151,11 @@ export const SETTINGS = {
   JWT_ISSUER: values('the issuer of tokens', notBlank),
   JWT_AUDIENCE: values('the audience of tokens', notBlank),
   AUTH_MODE: values('development, or nothing', z.enum(['development'])),
-  JWT_OWNER_CLAIM: values('the name of a claim', notBlank, 'sub'),
+  JWT_OWNER_CLAIM: values(
+    `the name of a claim, and none of ${NO_OWNER.join(', ')}`,
+    notBlank.refine((name) => !NO_OWNER.includes(name)),
+    'sub',
+  ),
   JWT_REQUIRED_SCOPES: values('plants:read, plants:write or both, separated by a space', scopes, ''),
   JWKS_MAX_STALE: values('whole seconds from 0 to 31536000', integer(0, 31_536_000), '86400'),
   RATE_LIMIT: values('a whole number from 1 to 1000000; leave it unset for no limit', integer(1, 1_000_000)),
@@ -179,7 +186,8 @@ export const SETTINGS = {
   PUBLIC_LOG: flag('true'),
   LOG_ORIGIN: values(
     'a name such as log.example.org/plants, without spaces or plus signs',
-    z.string().refine(isKeyName),
+    // A byte order mark is no space of Unicode, but nobody means to have one in a name.
+    text.refine((name) => isKeyName(name) && !name.includes('\ufeff')),
   ),
   AUDIT_SIGNING_KEY: secret('an Ed25519 private key, as PKCS #8 in PEM', ed25519Key),
   WITNESSES: values(

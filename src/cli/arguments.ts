@@ -4,6 +4,7 @@ import type { Moment } from '../audit/fold/as-of.ts';
 import { isName, NAME_RULE } from '../auth/principal.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 import { KEY_BYTES } from '../log/event/event.ts';
+import { fromBase64 } from '../tlog/bytes.ts';
 import { parseLogKey, type VerifierKey } from '../tlog/verifier-key.ts';
 
 const DIGITS = /^\d+$/;
@@ -61,8 +62,9 @@ export function plantId(text: string): bigint {
 
 /** Parses the key of an erasure's subject, of KEY_BYTES, in hexadecimal or base64. */
 export function subjectKey(text: string): Uint8Array {
-  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (key.length !== KEY_BYTES)
+  // Whole ones alone: a part of one would be another key, and so begin another erasure.
+  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : fromBase64(text);
+  if (key?.length !== KEY_BYTES)
     throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
   return key;
 }

@@ -19,7 +19,7 @@ import { RETURNED, type Submit } from '../log/commit/committer.ts';
 import type { Committed } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Logger } from './logger.ts';
-import type { EndedRequest } from './request.ts';
+import { type EndedRequest, UNMATCHED } from './request.ts';
 
 /** Most milliseconds to send the last spans. */
 const FAREWELL = 3_000;
@@ -68,8 +68,7 @@ export class Tracing {
   /** Begins the span of a request: a child of the caller's span, if the headers name one. */
   begin({ protocol, method, route, headers }: StartedRequest) {
     const parent = propagation.extract(ROOT_CONTEXT, headers);
-    const [name, attributes] =
-      protocol === 'rest' ? [`${method} ${route}`, httpAttributes(method, route)] : rpcOf(protocol, route);
+    const [name, attributes] = protocol === 'rest' ? httpOf(method, route) : rpcOf(protocol, route);
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     const active = trace.setSpan(parent, span);
     return {
@@ -78,11 +77,11 @@ export class Tracing {
       run: (work: () => void) => context.with(active, work),
       end: (request: Pick<EndedRequest, 'protocol' | 'status'>) => {
         const { status } = request;
-        const failed = request.protocol === 'rest' ? status >= '500' : SERVER_FAULTS.has(status);
-        span.setAttributes(
-          request.protocol === 'rest' ? { 'http.response.status_code': Number(status) } : { 'rpc.status_code': status },
-        );
-        if (failed) fail(span, status);
+        // What is no call of a method yet, such as a wrong content type over Connect, has a status of HTTP alone.
+        const isHttp = /^\d+$/.test(status);
+        const shown = request.protocol === 'connect' ? connectCode(status) : status;
+        span.setAttributes(isHttp ? { 'http.response.status_code': Number(status) } : { 'rpc.status_code': shown });
+        if (isHttp ? status >= '500' : SERVER_FAULTS.has(status)) fail(span, shown);
         span.end();
       },
     };
@@ -133,17 +132,26 @@ export class Tracing {
   }
 }
 
-const httpAttributes = (method: string, route: string): Attributes => ({
-  'http.request.method': method,
-  'http.route': route,
-  'url.scheme': 'http',
-});
+/** What a method is called that the service does not know. */
+const OTHER = '_OTHER';
+
+/** Name and attributes of the span of a request. Neither has a route if there is none. */
+function httpOf(method: string, route: string): [string, Attributes] {
+  const known = route === UNMATCHED ? [] : [route];
+  const name = [method === OTHER ? 'HTTP' : method, ...known].join(' ');
+  return [name, { 'http.request.method': method, 'http.route': known[0], 'url.scheme': 'http' }];
+}
 
 /** Name and attributes of the span of a call, whose route is `/package.Service/Method`. */
 function rpcOf(protocol: string, route: string): [string, Attributes] {
-  const method = route.replace(/^\//, '');
-  return [method, { 'rpc.system.name': protocol === 'connect' ? 'connectrpc' : 'grpc', 'rpc.method': method }];
+  const system = protocol === 'connect' ? 'connectrpc' : 'grpc';
+  const method = route === UNMATCHED ? OTHER : route.replace(/^\//, '');
+  return [method === OTHER ? system : method, { 'rpc.system.name': system, 'rpc.method': method }];
 }
+
+/** The code of Connect, by the name of a google.rpc.Code (connectrpc.com/docs/protocol), which has none for success. */
+const connectCode = (name: string): string =>
+  name === 'OK' ? name : name === 'CANCELLED' ? 'canceled' : name.toLowerCase();
 
 /** The `traceparent` of a span (W3C Trace Context, section 3.2). Undefined for a span that is not exported. */
 function traceparentOf(span: Span): string | undefined {

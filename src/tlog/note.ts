@@ -31,7 +31,8 @@ const ID_SIZE = 4;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it lists the control characters that a note must not have
 const CONTROL = /[\x00-\x09\x0b-\x1f]/;
-const LINE = /^— (\S+) (\S+)$/;
+// What a name may have is isKeyName's to say: \S leaves out U+FEFF, which is no space of Unicode.
+const LINE = /^— ([^ ]+) ([^ ]+)$/;
 
 /** A signature line of a note, with its line feed. */
 export const formatSignature = ({ name, id, bytes }: Signature): string => {

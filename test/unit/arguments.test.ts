@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { moment, time } from '../../src/cli/arguments.ts';
+import { moment, subjectKey, time } from '../../src/cli/arguments.ts';
 
 test('a fraction below a millisecond is between two of them, however many digits it has', () => {
   const whole = Date.parse('2026-01-02T03:04:05.678Z');
@@ -13,4 +13,13 @@ test('a fraction below a millisecond is between two of them, however many digits
     expect(time(text)).toBe(whole + 0.5);
     expect(moment(text)).toEqual({ time: whole + 0.5 });
   }
+});
+
+test('the key of a subject is a whole one: a part of one would begin another erasure', () => {
+  const key = Buffer.from('a9d7664f538a5789fa67e8b602f000ca', 'hex');
+  for (const text of [key.toString('hex'), key.toString('hex').toUpperCase(), key.toString('base64')])
+    expect([...subjectKey(text)], text).toEqual([...key]);
+  const [hex, base64] = [key.toString('hex'), key.toString('base64')];
+  for (const text of ['', hex.slice(0, 22), hex.slice(1), `${hex}0`, base64.slice(0, 22), ` ${base64}`, `${base64}!`])
+    expect(() => subjectKey(text), text).toThrow('the 16 bytes of a key');
 });

@@ -52,6 +52,13 @@ describe('vkeys', () => {
 });
 
 describe('notes', () => {
+  test('a byte order mark in a name is no space', () => {
+    const signer = noteSigner('log\ufeff.example', one);
+    const note = signNote('text\n', [signers.two, signer]);
+    expect(openNote(note, [signer.key]).text).toBe('text\n');
+    expect(openNote(note, [verifiers.two]).text).toBe('text\n');
+  });
+
   test("the specification's example is opened by its key, and by no other", () => {
     const verifier = parseVerifierKey(EXAMPLE_KEY);
     expect(openNote(EXAMPLE, [verifier])).toMatchObject({ text: 'This is an example message.\n' });

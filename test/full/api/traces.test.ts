@@ -92,6 +92,34 @@ test('Connect and gRPC take part as well', async () => {
   });
 });
 
+test('what has no route, method or code of its protocol is named as the conventions have it', async () => {
+  const spanOf = async (path: string, init: RequestInit) => {
+    const from = caller();
+    const headers = { authorization: `Bearer ${token}`, traceparent: traceparent(from), ...init.headers };
+    await (await fetch(service.url + path, { ...init, headers })).text();
+    const [span] = await collector.trace(from.traceId, 1);
+    return [span!.name, attributesOf(span!)];
+  };
+  const http = (method: string, status: number) => ({
+    ...{ 'http.request.method': method, 'url.scheme': 'http', 'http.response.status_code': status },
+  });
+  expect(await spanOf('/nowhere', {})).toEqual(['GET', http('GET', 404)]);
+  expect(await spanOf('/plants', { method: 'PROPFIND' })).toEqual([
+    'HTTP /plants',
+    { ...http('_OTHER', 405), 'http.route': '/plants' },
+  ]);
+  const connect = { 'rpc.system.name': 'connectrpc', 'rpc.method': CREATE };
+  const asJson = { 'content-type': 'application/json' };
+  expect(await spanOf(`/${CREATE}`, { method: 'POST', body: '{', headers: asJson })).toEqual([
+    CREATE,
+    { ...connect, 'rpc.status_code': 'invalid_argument' },
+  ]);
+  expect(await spanOf(`/${CREATE}`, { method: 'POST', body: '{}', headers: { 'content-type': 'text/css' } })).toEqual([
+    CREATE,
+    { ...connect, 'http.response.status_code': 415 },
+  ]);
+});
+
 test('an event of any protocol has the context that others may continue; what nobody traces has none', async () => {
   const owner = 'traced';
   const authorization = `Bearer ${await service.token(owner)}`;
