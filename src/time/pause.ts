@@ -35,13 +35,19 @@ export class Nap {
   }
 }
 
+/** Most milliseconds of a rest. A piece that took longer was one in which the process stood still. */
+const LONGEST_REST = 1_000;
+
 /** Long work in pieces that leaves half of the time to others, in this process and in the database. */
 export class Pace {
   #since = monotonic();
 
-  /** Pauses as long as the last piece took: since the last call, or since this was made. See `pause`. */
+  /**
+   * Pauses as long as the last piece took, since the last call or since this was made, but a second at most. See
+   * `pause`.
+   */
   async rest(signal?: AbortSignal): Promise<void> {
-    await pause(monotonic() - this.#since, signal);
+    await pause(Math.min(monotonic() - this.#since, LONGEST_REST), signal);
     this.#since = monotonic();
   }
 }

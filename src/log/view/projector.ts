@@ -171,7 +171,7 @@ export class Projector {
   async #mayGoOn(pace: Pace): Promise<boolean> {
     if (monotonic() >= this.#restAt) await this.#rest();
     // Otherwise the tail would be full before they are gone, and everybody's commands refused.
-    else if (!this.#follower.isFilling) await pace.rest();
+    else if (!this.#follower.isFilling) await pace.rest(this.#stop.signal);
     return !this.#stop.signal.aborted && this.#lease.has();
   }
 
