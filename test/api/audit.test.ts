@@ -254,6 +254,27 @@ test("an auditor's calls that go through the whole log are bounded, another audi
   expect(await failureOf(audit.listPlantsAsOf({}, auditor))).toBeUndefined();
 });
 
+test('auditors who follow the log hold no permits, and each may have 16 such calls', async () => {
+  await using own = await startLocalService({ DATA_DIR: temporaryDirectory(onTestFinished), MAX_IN_FLIGHT: '2' });
+  const audit = createClient(AuditService, TRANSPORTS[0]!.open(own));
+  const abort = new AbortController();
+  const follow = async (who: string) => {
+    const headers = { authorization: `Bearer ${await own.token(who, 'plants:audit')}` };
+    return audit.readEvents({ follow: true }, { headers, signal: abort.signal });
+  };
+  const open: Promise<unknown>[] = [];
+  for (let number = 0; number < 16; number++) {
+    open.push(failureOf(await follow('auditor')));
+    await expect.poll(() => own.metric('plantstore_requests_in_flight')).toBe(0);
+  }
+  expect(await failureOf(await follow('auditor'))).toMatchObject({ code: 8, reason: 'TOO_MANY_REQUESTS' });
+  open.push(failureOf(await follow('another')));
+  const send = client(own.url, await own.token('alice'));
+  expect((await send('POST', '/plants', { body: '{"id":7,"name":"Fern"}' })).status).toBe(200);
+  abort.abort();
+  for (const failure of await Promise.all(open)) expect(failure).toMatchObject({ code: 1 });
+});
+
 test('whoever follows the log from a time to come gets nothing from before it', async () => {
   await using own = await startLocalService({ DATA_DIR: temporaryDirectory(onTestFinished) });
   const send = client(own.url, await own.token('alice'));

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { closeDataDirectory } from '../../src/start/store.ts';
@@ -50,6 +50,18 @@ describe('an existing DATA_DIR', () => {
     expect(modeOf(folder)).toBe('700');
     const line = await service.logged(({ msg }) => /DATA_DIR was accessible/.test(String(msg)));
     expect(line).toMatchObject({ level: 'warn', folder, mode: '755' });
+  });
+
+  test('that has files of others stays open to them, and a line says so', () => {
+    chmodSync(folder, 0o755);
+    writeFileSync(join(folder, 'plantstore.sqlite'), '');
+    writeFileSync(join(folder, 'of-somebody-else'), '');
+    closeDataDirectory(folder, logger);
+    expect(warned).toEqual([[{ folder, mode: '755' }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
+    expect(modeOf(folder)).toBe('755');
+    rmSync(join(folder, 'of-somebody-else'));
+    closeDataDirectory(folder, logger);
+    expect(modeOf(folder)).toBe('700');
   });
 
   test.runIf(isRoot)('of another user is refused, with one line', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
@@ -196,6 +197,7 @@ test.each([
   ['GRPC_PORT', '1e3'],
   ['ADMIN_PORT', 'http'],
   ['AUTH_MODE', 'none'],
+  ['DATA_DIR', '~/plants'],
   ['ADVERTISE_ADDRESS', 'plants-1'],
   ['ADVERTISE_ADDRESS', 'http://plants-1:50051'],
   ['ADVERTISE_ADDRESS', 'plants-1:99999'],
@@ -208,6 +210,8 @@ test.each([
   ['JWT_OWNER_CLAIM', 'iss'],
   ['JWT_OWNER_CLAIM', 'scope'],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
+  ['JWT_REQUIRED_SCOPES', ' '],
+  ['JWT_REQUIRED_SCOPES', ','],
   ['LOG_ORIGIN', 'log+example'],
   ['LOG_ORIGIN', 'log example'],
   ['LOG_ORIGIN', '\ufefflog.example'],
@@ -370,6 +374,63 @@ test('a command that accepts and issues no token needs no word for it', () => {
   const environment = { NODE_ENV: 'production', HOST: '0.0.0.0' };
   expect(() => loadConfig(environment)).toThrow('development mode is refused');
   expect(loadConfig(environment, { serves: false }).issuer).toBeUndefined();
+});
+
+test.each([
+  ['MONGODB_URI', 'mongodb://db.test/plants'],
+  ['HOST', 'localhost'],
+  ['DATA_DIR', './data'],
+  ['JWT_ISSUER', 'https://issuer.test/'],
+  ['JWT_AUDIENCE', 'plants'],
+  ['JWT_OWNER_CLAIM', 'sub'],
+  ['KAFKA_SASL_USERNAME', 'plantstore'],
+  ['NODE_ENV', 'production'],
+])('what an env file leaves around a text is told, and would be another text: %s', (name, value) => {
+  const kafka = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: ' "a secret' };
+  const environment = { ...JWT, ...kafka };
+  expect(problemsOf({ ...environment, [name]: value })).toEqual([]);
+  for (const meant of [`${value}\n`, `${value}\r`, ` ${value}`, `${value} `, `"${value}"`, `'${value}'`])
+    expect(problemsOf({ ...environment, [name]: meant })).toEqual([
+      expect.stringMatching(new RegExp(`^${name} is .* expected .*, without a line end, blanks or quotes around it$`)),
+    ]);
+});
+
+test('a password may begin with anything, and has no line end', () => {
+  const kafka = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: '" a' };
+  expect(problemsOf(kafka)).toEqual([]);
+  expect(problemsOf({ ...kafka, KAFKA_SASL_PASSWORD: 'a\n' })).toEqual([expect.stringMatching(/^KAFKA_SASL_PASSWORD/)]);
+});
+
+test('a port is opened once on a host', () => {
+  const equal = { PORT: '7000', GRPC_PORT: '7000', ADMIN_PORT: '7000' };
+  expect(problemsOf(equal)).toEqual([
+    'GRPC_PORT is "7000", as PORT; expected another port',
+    'ADMIN_PORT is "7000", as PORT; expected another port',
+    'ADMIN_PORT is "7000", as GRPC_PORT; expected another port',
+  ]);
+  expect(problemsOf({ PORT: '7000', ADMIN_PORT: '7000', ADMIN_HOST: '127.0.0.2' })).toEqual([]);
+  expect(problemsOf({ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' })).toEqual([]);
+});
+
+test('a heap without room for what is fixed is refused, and MEMORY leaves that room', () => {
+  const problemsIn = (megabytes: number, MEMORY = '') => {
+    const script = `
+      const { loadConfig } = await import(${JSON.stringify(resolve('src/config.ts'))});
+      try { console.log(loadConfig({ MEMORY: process.env.MEMORY }).memory.tail); } catch (error) { console.log(error.message); }`;
+    const args = [
+      `--max-old-space-size=${megabytes}`,
+      '--max-semi-space-size=16',
+      '--input-type=module',
+      '--eval',
+      script,
+    ];
+    return execFileSync(process.execPath, args, { env: { MEMORY }, encoding: 'utf8' }).trim();
+  };
+  expect(problemsIn(64)).toMatch(/^V8's heap limit is \d+; expected at least 142606336 \(--max-old-space-size\)$/);
+  // Of 176 MiB, 72 are not fixed.
+  expect(problemsIn(128)).toBe(String(27 * MIB));
+  expect(problemsIn(128, String(72 * MIB))).toBe(String(27 * MIB));
+  expect(problemsIn(128, String(72 * MIB + 1))).toMatch(/^MEMORY is "75497473"; expected at most 75497472, /);
 });
 
 test('a command on the store takes the MEMORY of a service whose heap is larger than its own', () => {
