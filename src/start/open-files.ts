@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from '../observe/logger.ts';
 
 /** Most files that are kept for all but these connections: the store, the admin port, other hosts. */
@@ -16,9 +16,11 @@ export function connectionsWithin(maximum: number, logger: Pick<Logger, 'info'>,
   return room;
 }
 
+const LIMITS = '/proc/self/limits';
+
 /** What Linux allows this process; elsewhere nobody knows. Node has raised it as far as it may. */
 function openFilesLimit(): number {
-  if (process.platform !== 'linux') return Number.POSITIVE_INFINITY;
-  const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  if (!existsSync(LIMITS)) return Number.POSITIVE_INFINITY;
+  const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync(LIMITS, 'utf8')) ?? [];
   return Number(limit ?? Number.POSITIVE_INFINITY);
 }

@@ -18,6 +18,8 @@ interface Readyz {
 
 /** Examines the service on this host: /readyz, or whether the ports are free. `log`: the id of the store's log. */
 export async function examineService(config: Config, log: string | undefined): Promise<Finding[]> {
+  if (config.adminPort === 0)
+    return [warn('service', 'with ADMIN_PORT=0 nobody knows its port: ask /readyz at the port that its log names')];
   const probe = await readiness(reachable(config.adminHost), config.adminPort, log);
   if (probe !== undefined) return [probe];
   const closed = await closedPorts(config);
