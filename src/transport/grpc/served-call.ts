@@ -20,7 +20,6 @@ import { RequestPermit } from '../admission/request-permit.ts';
 import { readMessage } from '../call-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
 import { type GrpcConnections, INTERNAL, type Refusal, UNCOMPRESSED } from './connections.ts';
-import { isIncomplete } from './streams.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -247,8 +246,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     clearTimeout(this.#timer);
     this.#permit.end();
     this.#report();
-    // The library has ended it, and would wait for the rest of the request. The status is on its way first.
-    if (this.#code === undefined && isIncomplete(streamOf(this.#next))) setImmediate(endStream, this.#next);
+    // The library has ended it, and would wait for the rest of the request.
+    if (this.#code === undefined) discard(this.#next);
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.#code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
@@ -349,7 +348,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #refuse(status: PartialStatusObject): void {
     this.#code = status.code;
     this.#next.sendStatus(status);
-    endStream(this.#next);
+    discard(this.#next);
   }
 
   /** Refuses what is no call of gRPC. */
@@ -359,9 +358,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     // RFC 9110, section 15.5.6.
     const headers = { ':status': http, ...(http === 405 && { allow: 'POST' }) };
     if (!stream.closed) stream.respond(headers, { endStream: true });
-    // A stream that was paused and has bytes would stay open.
-    stream.resume();
-    endStream(this.#next);
+    discard(this.#next);
   }
 
   /** A call without a code was ended by grpc-js, or given up: then it counts as CANCELLED or DEADLINE_EXCEEDED. */
@@ -414,8 +411,8 @@ function codeSent(call: BaseCall): number | undefined {
 const codeGivenUp = (call: BaseCall): Status =>
   Number(call.getDeadline()) <= Date.now() ? Status.DEADLINE_EXCEEDED : Status.CANCELLED;
 
-/** Tells a client that has its status to stop sending (RST_STREAM with NO_ERROR: RFC 9113, section 8.1). */
-function endStream(call: BaseCall): void {
-  const stream = streamOf(call);
-  if (!stream.destroyed) stream.close();
-}
+/**
+ * Discards what still comes of a request that is answered: a stream with bytes that nobody reads would stay open. If
+ * the request never ends, the look at all streams ends it.
+ */
+const discard = (call: BaseCall): void => void streamOf(call).resume();

@@ -107,7 +107,10 @@ export class OpenStreams {
     let incomplete = 0;
     this.#unread = 0;
     for (const [stream, open] of this.#streams) {
-      if (isIncomplete(stream)) incomplete++;
+      if (isIncomplete(stream)) {
+        incomplete++;
+        stopSending(stream);
+      }
       const { writableLength } = stream;
       this.#unread += Math.min(open.unread, writableLength);
       open.unread = writableLength;
@@ -118,8 +121,16 @@ export class OpenStreams {
 }
 
 /** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
-export const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
+const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
   state !== undefined && state !== constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
+
+/**
+ * Tells a client whose request is answered to send no more of it (RST_STREAM with NO_ERROR: RFC 9113, section 8.1).
+ * Only once the answer is written: nghttp2 sends none of a stream that is reset.
+ */
+function stopSending(stream: ServerHttp2Stream): void {
+  if (stream.state.localClose === 1 && !stream.closed) stream.close();
+}
 
 /** When a call began: the turn of the event loop, and whether others of that turn had been reset by then. */
 export interface BegunCall {

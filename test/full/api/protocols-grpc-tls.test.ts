@@ -67,6 +67,17 @@ test('with a client CA only its clients get in, and a token is needed all the sa
   expect(await codeOf(service, token, trusting(ca, ca.issue('mallory')))).toBe(status.UNAVAILABLE);
 });
 
+test('every call that is refused gets its status, also beside others on its connection', async () => {
+  await using service = await startLocalService(variables(server));
+  const client = grpcClient(service.grpcUrl.replace('127.0.0.1', 'localhost'), { tls: trusting(ca) });
+  const refused = () => unary(client, 'listPlants', {}, bearer('none')).catch(({ code }) => code);
+  for (let round = 0; round < 25; round++) {
+    const codes = await Promise.all(Array.from({ length: 16 }, refused));
+    expect(codes).toEqual(Array.from({ length: 16 }, () => status.UNAUTHENTICATED));
+  }
+  client.close();
+});
+
 test('new files are used without a restart, broken ones are not, and open connections stay', async () => {
   const live = mkdtempSync(join(directory, 'live-'));
   const files = { certificate: join(live, 'tls.crt'), key: join(live, 'tls.key') };
