@@ -219,7 +219,7 @@ function memoryOf({ MEMORY: set }: Values, problems: string[]): number {
     problems.push(`V8's heap limit is ${heap}; expected at least ${FIXED_MEMORY + MIN_MEMORY} (--max-old-space-size)`);
   else if (set !== undefined && set > most)
     problems.push(`MEMORY is "${set}"; expected at most ${most}, V8's heap limit without what is fixed`);
-  return set ?? Math.min(Math.floor(heap / 2), most);
+  return set ?? Math.min(Math.floor(heap / 2), Math.max(most, MIN_MEMORY));
 }
 
 /** Shares MEMORY out. */

@@ -146,7 +146,7 @@ export const SETTINGS = {
     '',
   ),
   MONGODB_URI: secret('mongodb://HOST/... or mongodb+srv://HOST/...', text.regex(/^mongodb(\+srv)?:\/\/[^/]/)),
-  DATA_DIR: values('a folder', path, './data'),
+  DATA_DIR: values('a folder, whose name begins with no ~', path, './data'),
   JWKS_URL: secret('an https URL without credentials, or http on loopback', jwksUrl),
   JWT_ISSUER: values('the issuer of tokens', notBlank),
   JWT_AUDIENCE: values('the audience of tokens', notBlank),

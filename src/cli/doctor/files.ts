@@ -70,8 +70,8 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
   const others = found.mode & OTHERS;
   const wanted = found.isDirectory() ? '700' : '600';
   const user = process.geteuid?.();
-  if (others !== 0 && found.isDirectory() && ((found.uid === ROOT && user !== ROOT) || !isOfService(path)))
-    return [warn(subject, `${path} is no folder of the service, and accessible to other users: ${CLOSED_FOLDER}`)];
+  if (others !== 0 && found.isDirectory() && found.uid === ROOT && user !== ROOT)
+    return [warn(subject, `${path} belongs to root and is accessible to other users: ${CLOSED_FOLDER}`)];
   if (user !== undefined && found.uid !== user)
     return [
       warn(
@@ -79,6 +79,8 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
         `${path} belongs to user ${found.uid}, but you are user ${user}: run this as the user of the service`,
       ),
     ];
+  if (others !== 0 && found.isDirectory() && !isOfService(path))
+    return [warn(subject, `${path} has other files too, and is accessible to other users: ${CLOSED_FOLDER}`)];
   if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
   return [ok(subject, `only its owner can access ${path}`)];
 }

@@ -115,6 +115,18 @@ test('a data directory into which its user may not look is told, and the rest is
   expect(lines.join('\n')).toMatch(/^ok +issuer .*\n.*service/m);
 });
 
+test('a data directory with files of others is not to be closed, and a misspelt setting is told', async () => {
+  await fill();
+  writeFileSync(join(data, 'of-somebody-else'), '');
+  chmodSync(data, 0o755);
+  const { troubles } = await doctor({ RATELIMIT: '5', ADMIN_PORT: '0' });
+  expect(troubles).toEqual([
+    'warn  settings    RATELIMIT is no setting; did you mean RATE_LIMIT?',
+    expect.stringMatching(/^warn {2}data .* has other files too, and is accessible to other users: set DATA_DIR to/),
+    expect.stringMatching(/^warn {2}service .*ADMIN_PORT=0/),
+  ]);
+});
+
 test('where there is no store it says so, makes none, and examines the rest', async () => {
   const { lines, troubles } = await doctor();
   expect(troubles).toEqual([
