@@ -10,7 +10,7 @@ import { DamagedStoreError, LostRecordError, type Store } from '../../log/store.
 import { topicChecks } from '../../start/publication.ts';
 import { type Checkpoint, openCheckpoint } from '../../tlog/checkpoint.ts';
 import type { VerifierKey } from '../../tlog/verifier-key.ts';
-import { openLogSigner } from '../../transparency/log-key.ts';
+import { AUDIT_KEY_FILE, openLogSigner } from '../../transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
 import { vkey } from '../arguments.ts';
 import { Progress, print } from '../output.ts';
@@ -107,13 +107,22 @@ async function keptOf(store: Store): Promise<Checkpoint | string | undefined> {
 
 async function checkpointIn(store: Store, file: string, given: VerifierKey | undefined): Promise<Checkpoint> {
   const note = await readText(file);
-  const key = given ?? (await openLogSigner(storeConfig(), store)).key;
+  const key = given ?? (await keyHere(store));
   try {
     return openCheckpoint(note, key);
   } catch (error) {
     const advice = given === undefined ? '; for a checkpoint of another key, give that one with --key' : '';
     throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}${advice}`, { cause: error });
   }
+}
+
+/** The vkey of this store. Rejects where there is none yet: a new key has signed nothing. */
+async function keyHere(store: Store): Promise<VerifierKey> {
+  const config = storeConfig();
+  const file = join(config.dataDirectory, AUDIT_KEY_FILE);
+  if (config.auditSigningKey === undefined && !existsSync(file))
+    throw new Error(`there is no ${file}: give the vkey of the checkpoint with --key, or set AUDIT_SIGNING_KEY`);
+  return (await openLogSigner(config, store)).key;
 }
 
 /** `plantstore audit rebuild` */

@@ -21,7 +21,7 @@ const LOOK = 500;
 /** Readers come back, and get the state. */
 const OUTDATED = new PlantStoreError(
   'OVERLOADED',
-  'the plants were repaired, or this instance was cut off for too long to know all changes; resume after the last position',
+  'the plants were repaired, or this instance was cut off for too long to know all changes; start the watch again',
 );
 
 const BEHIND = new PlantStoreError(

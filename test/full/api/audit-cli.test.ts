@@ -155,6 +155,13 @@ describe('verify', () => {
     const { code, stdout } = await audit('verify', '--checkpoint', checkpoint, '--key', key);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^checkpoint +NO +at position 4: .*the log was rewritten/m);
+    const keyFile = join(data, 'audit-key.pem');
+    rmSync(keyFile, { force: true });
+    const noKey = await audit('verify', '--checkpoint', checkpoint);
+    expect(noKey).toMatchObject({ code: 1, stdout: '' });
+    expect(noKey.stderr).toContain(`there is no ${keyFile}: give the vkey of the checkpoint with --key`);
+    expect(existsSync(keyFile)).toBe(false);
+    await audit('key');
     const otherKey = await audit('verify', '--checkpoint', checkpoint);
     expect(otherKey).toMatchObject({ code: 1, stdout: '' });
     expect(otherKey.stderr).toContain(`the checkpoint in ${checkpoint} cannot be used: no signature by `);
