@@ -58,14 +58,16 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
     requiredScopes: values.JWT_REQUIRED_SCOPES,
     limits: Object.freeze({
       maxInFlight: values.MAX_IN_FLIGHT,
+      /** Milliseconds. */
       maxWait: values.MAX_WAIT,
-      /** Undefined: no limit. */
+      /** A second. Undefined: no limit. */
       rateLimit: values.RATE_LIMIT,
       maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
       maxLongLists: values.MAX_LONG_LISTS,
       maxWatches: values.MAX_WATCHES,
       maxOwnerWatches: values.MAX_OWNER_WATCHES,
       maxConnections: values.MAX_CONNECTIONS ?? connectionsFor(memory),
+      /** Seconds, as `idleTimeout`. */
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,
       /** Bytes that all requests under way may hold. */
@@ -78,6 +80,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serve
     publicLog: values.PUBLIC_LOG,
     /** Undefined: no cosignatures. */
     witnesses,
+    /** Seconds. */
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
     /** Bytes of memory for what grows with use. Together they are at most MEMORY. */

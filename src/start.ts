@@ -64,7 +64,7 @@ export async function start(
   const { store, log } = await openStore(config, logger, telemetry, opened);
   if (config.logOwner) await followOwnerKey(owners, { store, log }, telemetry.storeFault);
   const publication = opened.use(startPublication(config, logger));
-  if (publication !== undefined) health.set('kafka', () => publicationReadiness(publication.stats()));
+  if (publication !== undefined) health.set('kafka', () => publicationReadiness(publication.status()));
   const { keys, authenticator, token } = await openAuthentication(config, telemetry, opened);
   const { authenticate } = authenticator;
   health.set('issuer', () => keys.ready());

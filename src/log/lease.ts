@@ -3,9 +3,9 @@ import { pause, withTimeout } from '../time/pause.ts';
 import type { Contact, Store } from './store.ts';
 
 /** Milliseconds that a lease lasts. Then another instance can take it. */
-export const DURATION = 3_000;
+export const LEASE_DURATION = 3_000;
 /** Milliseconds between two attempts to take or renew one. */
-export const RENEWAL = 1_000;
+export const LEASE_RENEWAL = 1_000;
 
 /** Lets one instance at a time work. It only avoids contention: two that both believe they hold it do no harm. */
 export class Lease {
@@ -21,7 +21,7 @@ export class Lease {
 
   /** Whether this instance holds the lease. Renews it first if less than half of its duration remains, as `renew`. */
   async has(): Promise<boolean> {
-    return monotonic() < this.#until - DURATION / 2 || this.renew();
+    return monotonic() < this.#until - LEASE_DURATION / 2 || this.renew();
   }
 
   /**
@@ -41,7 +41,7 @@ export class Lease {
     this.#until = Number.NEGATIVE_INFINITY;
     await withTimeout(
       this.#take(0),
-      RENEWAL,
+      LEASE_RENEWAL,
       () => new Error('the lease was not returned in time and will expire'),
     ).catch(() => {});
   }
@@ -59,7 +59,7 @@ export class Lease {
       const isTaken = await this.renew().catch(waiting);
       if (isTaken === true) await this.#hold(signal, work);
       else if (isTaken === false) waiting();
-      await pause(RENEWAL, signal);
+      await pause(LEASE_RENEWAL, signal);
     }
     await this.giveBack();
   }
@@ -67,14 +67,14 @@ export class Lease {
   /** Renews the lease until the signal aborts, or the lease is lost. */
   async keep(signal: AbortSignal): Promise<void> {
     do {
-      await pause(RENEWAL, signal);
+      await pause(LEASE_RENEWAL, signal);
     } while (!signal.aborted && (await this.renew().catch(() => false)));
   }
 
   async #ask(): Promise<boolean> {
     const now = monotonic();
     try {
-      this.#until = (await this.#take(DURATION)) ? now + DURATION : Number.NEGATIVE_INFINITY;
+      this.#until = (await this.#take(LEASE_DURATION)) ? now + LEASE_DURATION : Number.NEGATIVE_INFINITY;
     } catch (fault) {
       if (monotonic() >= this.#until) throw fault;
     }

@@ -58,14 +58,14 @@ export class Publisher {
     this.#lease = new Lease(store, PUBLISHER);
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,
-      (held) => this.#whileHeld(held),
+      (held) => this.#publishWhile(held),
       (fault) =>
         fault === undefined ? this.#status.enter('standby') : this.#status.enter('degraded', reasonOf(fault)),
     );
   }
 
   /** The status of publication. */
-  stats(): PublisherStatus {
+  status(): PublisherStatus {
     return this.#status.status;
   }
 
@@ -75,7 +75,7 @@ export class Publisher {
     await this.#running;
   }
 
-  async #whileHeld(held: AbortSignal): Promise<void> {
+  async #publishWhile(held: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const measuring = this.#measure(AbortSignal.any([held, ended.signal]));
     const backoff = new Backoff(100, MAX_PAUSE);

@@ -42,7 +42,7 @@ export class PublisherThread implements AsyncDisposable {
   }
 
   /** The last reported status, at most a second old. */
-  stats(): PublisherStatus {
+  status(): PublisherStatus {
     return this.#status;
   }
 

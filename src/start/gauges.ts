@@ -87,17 +87,17 @@ export function serviceGauges(
   metrics.gauge(
     'plantstore_publisher_lag_events',
     'Events of the log that are not on the topic yet. Only the publishing instance reports it. Of an instance that has not reached Kafka since it took over: those since then, and no sample while there are none.',
-    () => publication?.stats().lagEvents,
+    () => publication?.status().lagEvents,
   );
   metrics.gauge(
     'plantstore_publisher_lag_seconds',
     'Age of the oldest event of plantstore_publisher_lag_events; 0 if none waits.',
-    () => publication?.stats().lagSeconds,
+    () => publication?.status().lagSeconds,
   );
   metrics.gauge(
     'plantstore_publisher_degraded',
     'Whether this instance should publish but cannot: 1 or 0.',
-    () => publication && Number(publication.stats().state === 'degraded'),
+    () => publication && Number(publication.status().state === 'degraded'),
   );
 }
 

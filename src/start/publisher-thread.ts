@@ -17,7 +17,7 @@ const tell = (status: PublisherStatus, changed: boolean) =>
 
 const store = mongodbUri === undefined ? openSqlite(dataDirectory) : await openMongo(mongodbUri);
 const publisher = new Publisher({ store, topic: kafkaTopic(kafka), onChange: (status) => tell(status, true) });
-const reporting = setInterval(() => tell(publisher.stats(), false), REPORT);
+const reporting = setInterval(() => tell(publisher.status(), false), REPORT);
 
 parentPort!.on('message', async (message) => {
   if (message !== CLOSE) return;

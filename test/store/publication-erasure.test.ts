@@ -124,7 +124,7 @@ test('a publisher that may not note that the topic has an erasure says why the e
     },
   });
   const publisher = new Publisher({ store: refusing, topic, onChange: () => {} });
-  const readiness = () => publicationReadiness(publisher.stats());
+  const readiness = () => publicationReadiness(publisher.status());
   await expect.poll(readiness).toEqual({
     ready: true,
     degraded: false,

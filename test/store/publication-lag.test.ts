@@ -13,14 +13,14 @@ test('a publisher that started while Kafka was away says how many events wait si
   const store = openSqlite(directory.path);
   await append(store, added('alice', 1n));
   const publisher = new Publisher({ store, topic: away, onChange: () => {} });
-  const readiness = () => publicationReadiness(publisher.stats()).detail;
+  const readiness = () => publicationReadiness(publisher.status()).detail;
   // The event from before may be on the topic.
   await expect.poll(readiness).toMatch(/^events cannot be published; how many wait is unknown/);
-  expect(publisher.stats()).toMatchObject({ published: undefined, lagEvents: undefined, lagSeconds: undefined });
+  expect(publisher.status()).toMatchObject({ published: undefined, lagEvents: undefined, lagSeconds: undefined });
 
   await append(store, added('alice', 2n), added('alice', 3n));
-  await expect.poll(() => publisher.stats()).toMatchObject({ published: undefined, lagEvents: 2 });
-  expect(publisher.stats().lagSeconds).toBeGreaterThan(0);
+  await expect.poll(() => publisher.status()).toMatchObject({ published: undefined, lagEvents: 2 });
+  expect(publisher.status().lagSeconds).toBeGreaterThan(0);
   expect(readiness()).toMatch(
     /; since this instance took over, not published yet: 2 events, the oldest for \d+ s; how many from before is/,
   );

@@ -62,7 +62,7 @@ export class Instance implements AsyncDisposable {
   async until(wanted: (status: PublisherStatus) => boolean): Promise<PublisherStatus> {
     const deadline = Date.now() + PATIENCE;
     for (;;) {
-      const status = this.publisher.stats();
+      const status = this.publisher.status();
       if (wanted(status)) return status;
       if (Date.now() > deadline)
         throw new Error(

@@ -8,7 +8,7 @@ import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
-import { ReadPace } from '../../src/transport/grpc/pace.ts';
+import { ReadPace } from '../../src/transport/grpc/read-pace.ts';
 import { HttpConnection } from '../../src/transport/http/connection.ts';
 
 /** A connection whose work the test gives, and on which it sees what the admission does with it. */

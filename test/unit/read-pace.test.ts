@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Caller } from '../../src/transport/admission/connection.ts';
-import { type Paced, ReadPace } from '../../src/transport/grpc/pace.ts';
+import { type Paced, ReadPace } from '../../src/transport/grpc/read-pace.ts';
 
 const MIB = 1024 * 1024;
 const STRANGER = new Caller('');

@@ -50,7 +50,7 @@ async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Pro
   const publish = async () => {
     const topic = kafkaTopic(kafkaOptions(brokers, newTopic()));
     const publisher = new Publisher({ store, topic, onChange: () => {} });
-    while (publisher.stats().published !== BACKLOG) await sleep(5);
+    while (publisher.status().published !== BACKLOG) await sleep(5);
     await publisher.close();
   };
 
@@ -101,7 +101,7 @@ async function latency(bench: Bench, { brokers }: Kafka, { rounds, seconds }: Ef
   const settings = kafkaOptions(brokers, newTopic());
   const publisher = new Publisher({ store, topic: kafkaTopic(settings), onChange: () => {} });
   bench.defer(() => publisher.close().then(() => store.close()));
-  while (publisher.stats().state !== 'publishing') await sleep(50);
+  while (publisher.status().state !== 'publishing') await sleep(50);
 
   const client = new KafkaJs({ brokers: [...brokers], logLevel: logLevel.NOTHING });
   const consumer = client.consumer({ groupId: 'bench', maxWaitTimeInMs: 1_000 });

@@ -41,8 +41,8 @@ export async function* differences(fold: Batches, model: Batches, limit: number)
 
 /** The rows of the fold and of a read model that differ, by plant. Undefined: there is none. */
 async function* compared(fold: Batches, model: Batches) {
-  await using expected = new RowReader(fold);
-  await using actual = new RowReader(model);
+  await using expected = new RowCursor(fold);
+  await using actual = new RowCursor(model);
   while ((await expected.more()) && (await actual.more())) {
     // In one turn as long as both have rows: a step of a generator for each would take most of the time.
     while (expected.row !== undefined && actual.row !== undefined) {
@@ -73,7 +73,7 @@ function compareKeys(a: OwnedRow, b: OwnedRow): number {
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
 }
 
-class RowReader implements AsyncDisposable {
+class RowCursor implements AsyncDisposable {
   index = 0;
   #batch: readonly OwnedRow[] = [];
   readonly #batches: AsyncIterator<readonly OwnedRow[]>;

@@ -4,7 +4,7 @@ import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { Cancellation, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
-import { DURATION, Lease } from '../lease.ts';
+import { LEASE_DURATION, Lease } from '../lease.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder } from '../store.ts';
 import { Forwarder, type ForwardingParts } from './forwarder.ts';
@@ -144,7 +144,7 @@ export class Forwarding {
       const { holder, address } = writer;
       if (this.#unreached.holder !== holder) this.#unreached = { holder, since: monotonic() };
       // The lease of a writer that has died or is frozen would have ended: this one has renewed it.
-      else if (asked > this.#unreached.since + DURATION) onReachable(address, fault);
+      else if (asked > this.#unreached.since + LEASE_DURATION) onReachable(address, fault);
       throw fault;
     }
   }

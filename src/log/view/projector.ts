@@ -4,7 +4,7 @@ import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
 import { Nap, Pace, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { Lease, RENEWAL } from '../lease.ts';
+import { LEASE_RENEWAL, Lease } from '../lease.ts';
 import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
@@ -136,7 +136,7 @@ export class Projector {
     }
     if (!(await this.#lease.has().catch(this.#onFault))) {
       await this.#look();
-      return pause(RENEWAL, this.#stop.signal);
+      return pause(LEASE_RENEWAL, this.#stop.signal);
     }
     if (this.#isWorthWaiting()) await pause(LINGER, this.#stop.signal);
     const from = this.#follower.tail.checkpoint;

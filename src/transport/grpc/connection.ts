@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import type { Admission } from '../admission/admission.ts';
 import { type Caller, Connection } from '../admission/connection.ts';
 import { HANDSHAKE_HELD } from './handshakes.ts';
-import type { Paced, ReadPace } from './pace.ts';
+import type { Paced, ReadPace } from './read-pace.ts';
 import { EarlyBytes, handleOf } from './sockets.ts';
 import { OpenStreams, RapidResets, SmallPieces } from './streams.ts';
 

@@ -5,7 +5,7 @@ import { Metadata, status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { dropLongLimits, isLimit } from '../call-limits.ts';
 import { connectionOf, GrpcConnection } from './connection.ts';
-import { ReadPace } from './pace.ts';
+import { ReadPace } from './read-pace.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
@@ -59,7 +59,7 @@ export class GrpcConnections {
   readonly #methods: ReadonlySet<string>;
   readonly #isInstance: (headers: IncomingHttpHeaders) => boolean;
   readonly #internal = new WeakSet<ServerHttp2Stream>();
-  readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
+  readonly #refusals = new WeakMap<ServerHttp2Stream, CallRefusal>();
   readonly #timer = setInterval(() => this.#look(), LOOK).unref();
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
@@ -92,7 +92,7 @@ export class GrpcConnections {
   }
 
   /** Why no method gets the call of a stream, if none does. */
-  refusalOf(stream: ServerHttp2Stream): Refusal | undefined {
+  refusalOf(stream: ServerHttp2Stream): CallRefusal | undefined {
     return this.#refusals.get(stream);
   }
 
@@ -133,13 +133,13 @@ export class GrpcConnections {
   }
 
   /** The library would answer what it does not know at once: it gets a call that waits for its turn. */
-  #refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, refusal: Refusal): void {
+  #refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, refusal: CallRefusal): void {
     this.#refusals.set(stream, refusal);
     headers['content-type'] = GRPC;
     if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
   }
 
-  #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
+  #refusal(headers: IncomingHttpHeaders, size: number): CallRefusal | undefined {
     if (!PROTOBUF.test(headers['content-type'] ?? '')) return NO_GRPC;
     if (headers[':method'] !== 'POST') return NO_POST;
     const path = headers[':path'] ?? '';
@@ -170,7 +170,7 @@ export class GrpcConnections {
 }
 
 /** The status of a call that no method gets. `isUnmatched`: because there is none. */
-export interface Refusal {
+export interface CallRefusal {
   readonly code: Status;
   readonly details: string;
   readonly metadata?: Metadata;
@@ -183,28 +183,28 @@ const GRPC = 'application/grpc';
 /** The content types of calls. The library would take all that begin with the first one. */
 const PROTOBUF = /^application\/grpc(\+proto)? *(;|$)/;
 /** gRPC over HTTP/2 answers so. No client of gRPC reads it. */
-const NO_GRPC: Refusal = {
+const NO_GRPC: CallRefusal = {
   code: Status.INVALID_ARGUMENT,
   details: `the content type must be ${GRPC} or ${GRPC}+proto`,
   isUnmatched: true,
   http: constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE,
 };
-const NO_POST: Refusal = {
+const NO_POST: CallRefusal = {
   code: Status.UNIMPLEMENTED,
   details: 'use POST',
   isUnmatched: true,
   http: constants.HTTP_STATUS_METHOD_NOT_ALLOWED,
 };
-const NO_LIMIT: Refusal = {
+const NO_LIMIT: CallRefusal = {
   code: Status.INVALID_ARGUMENT,
   details: 'grpc-timeout must be 1 to 8 digits and a unit (H, M, S, m, u or n), such as 10S',
 };
 
-const NO_INSTANCE: Refusal = {
+const NO_INSTANCE: CallRefusal = {
   code: Status.PERMISSION_DENIED,
   details: 'this service is internal to the instances of this log',
 };
-const TOO_LARGE: Refusal = {
+const TOO_LARGE: CallRefusal = {
   code: Status.RESOURCE_EXHAUSTED,
   details: 'the metadata of a call may have at most 16 KiB',
 };
@@ -212,7 +212,7 @@ const TOO_LARGE: Refusal = {
 export const UNCOMPRESSED = new Metadata();
 UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 /** A few bytes of a compressed message could become the largest one. */
-const COMPRESSED: Refusal = {
+const COMPRESSED: CallRefusal = {
   code: Status.UNIMPLEMENTED,
   details: 'send messages without compression (grpc-encoding: identity)',
   metadata: UNCOMPRESSED,

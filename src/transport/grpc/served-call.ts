@@ -19,7 +19,7 @@ import type { Admission } from '../admission/admission.ts';
 import { RequestPermit } from '../admission/request-permit.ts';
 import { readMessage } from '../call-limits.ts';
 import { connectionOf, type GrpcConnection, type WaitingCall } from './connection.ts';
-import { type GrpcConnections, INTERNAL, type Refusal, UNCOMPRESSED } from './connections.ts';
+import { type CallRefusal, type GrpcConnections, INTERNAL, UNCOMPRESSED } from './connections.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
@@ -90,7 +90,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   readonly #asksInStream: boolean;
   readonly #options: ServingOptions;
   readonly #serving: Serving;
-  readonly #refusal: Refusal | undefined;
+  readonly #refusal: CallRefusal | undefined;
   readonly #route: string;
   readonly #begun = performance.now();
   #principal: Principal | undefined;

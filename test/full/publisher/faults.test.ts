@@ -52,7 +52,7 @@ faultTest(
     await instance.until(({ lagEvents, lagSeconds }) => lagEvents === 100 && lagSeconds! > 1);
     broker.signal('SIGCONT');
     await instance.caughtUp();
-    expect(instance.publisher.stats()).toMatchObject({ lagEvents: 0, lagSeconds: 0 });
+    expect(instance.publisher.status()).toMatchObject({ lagEvents: 0, lagSeconds: 0 });
     expect(instance.changes.filter(publishing)).toHaveLength(1);
     await expectEachOnceInOrder(broker, settings.topic, 300);
   },

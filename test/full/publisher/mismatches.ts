@@ -101,7 +101,7 @@ export function mismatches(bench: KafkaBench): void {
       await degraded(later, /has position \d+, but the checkpoint is at 30/);
       await forgetCheckpoint(topic);
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/no checkpoint; publication resumed after position 60/);
+      expect(later.publisher.status().detail).toMatch(/no checkpoint; publication resumed after position 60/);
       expect(sorted(positionsOf(await readTopic(kafka, topic)))).toEqual(upTo(90));
     }));
 
@@ -157,7 +157,7 @@ export function mismatches(bench: KafkaBench): void {
       await using later = await Instance.start(directory, settings);
       await later.append(...plants(30, 30));
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/has 5 partitions, but events go only to its first 3/);
+      expect(later.publisher.status().detail).toMatch(/has 5 partitions, but events go only to its first 3/);
       const records = await readTopic(kafka, topic);
       expect(sorted(positionsOf(records))).toEqual(upTo(60));
       expect(new Set(records.map(({ partition }) => partition))).toEqual(new Set([0, 1, 2]));
@@ -176,7 +176,7 @@ export function mismatches(bench: KafkaBench): void {
       await using later = await Instance.start(directory, settings);
       await later.append(...Array.from({ length: 30 }, (_, id) => deleted('alice', BigInt(id))));
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/after position 30, .* has 5 partitions, but .* its first 3/);
+      expect(later.publisher.status().detail).toMatch(/after position 30, .* has 5 partitions, but .* its first 3/);
       const records = await readTopic(kafka, topic);
       expect(sorted(positionsOf(records))).toEqual(upTo(60));
       const places = new Set(records.map(({ key, partition }) => `${key} in ${partition}`));

@@ -163,7 +163,7 @@ export function publishing(bench: KafkaBench): void {
       await using successor = await Instance.start(directory, settings);
       await successor.append(...plants(events.length, 20));
       await successor.caughtUp();
-      expect(successor.publisher.stats().detail).toBeUndefined();
+      expect(successor.publisher.status().detail).toBeUndefined();
       expect(sorted(positionsOf(await readTopic(kafka, settings.topic)))).toEqual(upTo(40));
     }));
 }
