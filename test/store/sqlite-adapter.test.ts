@@ -7,6 +7,7 @@ import { repairReadModel } from '../../src/audit/repair.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
+import { SCHEMA_VERSION } from '../../src/log/sqlite/schema.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { BrokenReadModelError, RefusedAppendError, type Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
@@ -83,10 +84,11 @@ test('an append, a repair and what a repair projects outlast a power cut when th
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 7'));
+  const newer = SCHEMA_VERSION + 1;
+  withDatabase((db) => db.exec(`PRAGMA user_version = ${newer}`));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 7, .*newer release/,
+      new RegExp(`plantstore\\.sqlite has schema ${newer}, .*newer release`),
     );
 });
 

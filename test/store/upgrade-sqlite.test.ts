@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
+import { SCHEMA_VERSION } from '../../src/log/sqlite/schema.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { upgradeSqlite } from '../../src/log/sqlite/upgrade.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -73,7 +74,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     const unquoted = (each: unknown) => JSON.stringify(each).replaceAll(/\\"|\s+|\\n/g, '');
     expect(withDatabase(tables).map(unquoted)).toEqual(withDatabase(tables, fresh).map(unquoted));
     expect(withDatabase((db) => db.prepare('SELECT node FROM tree').all())).toEqual([{ node: 0 }, { node: 1 }]);
-    expect(withDatabase((db) => db.prepare('PRAGMA user_version').get())).toEqual({ user_version: 6 });
+    expect(withDatabase((db) => db.prepare('PRAGMA user_version').get())).toEqual({ user_version: SCHEMA_VERSION });
   });
 
   test('leaves no byte of an erased content, and of any other one copy in the log and one in the read model', async () => {

@@ -22,7 +22,7 @@ export interface HttpRule {
   readonly queryFields: readonly DescField[];
   /** Request field that is the body. Undefined: a body is ignored. */
   readonly bodyField: DescField | undefined;
-  /** Response field that is the body. Undefined: the response is 204 without a body. */
+  /** Response field that is the body: a message, or a list of messages. Undefined: the response is 204 without one. */
   readonly responseField: DescField | undefined;
 }
 
@@ -40,6 +40,9 @@ function ruleOf(method: DescMethod): HttpRule[] {
   const { input, output } = method;
   const pathFields = [...pattern.value.matchAll(VARIABLE)].map(([, name]) => fieldOf(input, name!));
   const bodyField = body === '' ? undefined : fieldOf(input, body);
+  const responseField = responseBody === '' ? undefined : fieldOf(output, responseBody);
+  if (responseField !== undefined && responseField.message === undefined)
+    throw new Error(`the response_body of ${method} must be a message or a list of messages`);
   return [
     {
       method,
@@ -48,7 +51,7 @@ function ruleOf(method: DescMethod): HttpRule[] {
       pathFields,
       queryFields: input.fields.filter((field) => field !== bodyField && !pathFields.includes(field)),
       bodyField,
-      responseField: responseBody === '' ? undefined : fieldOf(output, responseBody),
+      responseField,
     },
   ];
 }

@@ -39,9 +39,9 @@ def from_json(line):
         event.commitment = bytes.fromhex(row["commitment"])
         record.ClearField("content")
         return record
-    for field, member in {"owner": "owner", "actor": "actor", "issuer": "issuer",
-                          "idempotency_key": "idempotencyKey", "traceparent": "traceparent"}.items():
-        setattr(content, field, row.get(member, ""))
+    for field in content.DESCRIPTOR.fields:
+        if field.type == field.TYPE_STRING:
+            setattr(content, field.name, row.get(field.json_name, ""))
     content.salt = bytes.fromhex(row["salt"])
     content.subject = bytes.fromhex(row.get("subject", ""))
     if row["type"] != "OwnerErased":
