@@ -10,7 +10,7 @@ export const OTHERS = 0o077;
 export const ROOT = 0;
 
 /** What to do about a data directory of root that is open to others. */
-export const CLOSED_FOLDER = 'set DATA_DIR to a folder in it, which the service creates and keeps to itself';
+export const OWN_FOLDER_ADVICE = 'set DATA_DIR to a folder in it, which the service creates and keeps to itself';
 
 /** The files that the service makes in its data directory. */
 const OWN_FILES = /^(plantstore\.|(audit|development)-key\.pem|last-checkpoint\.txt)/;

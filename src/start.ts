@@ -27,7 +27,7 @@ import { followOwnerKey, instanceReport, startObserving } from './start/observat
 import { connectionsWithin } from './start/open-files.ts';
 import { publicationReadiness, startPublication, topicChecks } from './start/publication.ts';
 import { listening } from './start/start-error.ts';
-import { closeDataDirectory, openStore } from './start/store.ts';
+import { keepOthersOut, openStore } from './start/store.ts';
 import { openTransparency, type Transparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { STREAM_LIMIT } from './transport/call-limits.ts';
@@ -56,7 +56,7 @@ export async function start(
   opened: AsyncDisposableStack,
 ): Promise<EventLog> {
   const tls = config.grpcTls && opened.use(followCertificates(config.grpcTls, logger));
-  closeDataDirectory(config.dataDirectory, logger);
+  keepOthersOut(config.dataDirectory, logger);
   const owners = new OwnerHashes();
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);
   const { metrics } = telemetry;

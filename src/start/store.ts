@@ -2,7 +2,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { repairReadModel } from '../audit/repair.ts';
 import type { Config } from '../config.ts';
-import { CLOSED_FOLDER, isOfService, OTHERS, ROOT } from '../files.ts';
+import { isOfService, OTHERS, OWN_FOLDER_ADVICE, ROOT } from '../files.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/requirements.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
 import { refuseForeignWal } from '../log/sqlite/connection.ts';
@@ -128,7 +128,7 @@ function storeOf(
  * directory of root stays as it is, since volumes of containers are root's, and so does one that others use, such as
  * /var; the files in it are private anyway.
  */
-export function closeDataDirectory(path: string, logger: Pick<Logger, 'warn'>): void {
+export function keepOthersOut(path: string, logger: Pick<Logger, 'warn'>): void {
   const user = process.getuid?.();
   const found = statSync(path, { throwIfNoEntry: false });
   // What is no directory is told by whoever needs one. Windows has no user ids.
@@ -143,5 +143,5 @@ export function closeDataDirectory(path: string, logger: Pick<Logger, 'warn'>): 
   if (uid === user && isOfService(path)) {
     chmodSync(path, 0o700);
     logger.warn(about, 'DATA_DIR was accessible to other users: its mode is now 700');
-  } else logger.warn(about, `DATA_DIR is accessible to other users, who can replace its files: ${CLOSED_FOLDER}`);
+  } else logger.warn(about, `DATA_DIR is accessible to other users, who can replace its files: ${OWN_FOLDER_ADVICE}`);
 }

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { closeDataDirectory } from '../../src/start/store.ts';
+import { keepOthersOut } from '../../src/start/store.ts';
 import { command } from '../support/command.ts';
 import { client } from '../support/http.ts';
 import { startLocalService } from '../support/local-service.ts';
@@ -56,11 +56,11 @@ describe('an existing DATA_DIR', () => {
     chmodSync(folder, 0o755);
     writeFileSync(join(folder, 'plantstore.sqlite'), '');
     writeFileSync(join(folder, 'of-somebody-else'), '');
-    closeDataDirectory(folder, logger);
+    keepOthersOut(folder, logger);
     expect(warned).toEqual([[{ folder, mode: '755' }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
     expect(modeOf(folder)).toBe('755');
     rmSync(join(folder, 'of-somebody-else'));
-    closeDataDirectory(folder, logger);
+    keepOthersOut(folder, logger);
     expect(modeOf(folder)).toBe('700');
   });
 
@@ -92,13 +92,13 @@ describe('an existing DATA_DIR', () => {
   test('of another user is refused even if it is closed to all others', () => {
     if (isRoot) chownSync(folder, STRANGER, STRANGER);
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000_001);
-    expect(() => closeDataDirectory(folder, logger)).toThrow('belongs to user');
+    expect(() => keepOthersOut(folder, logger)).toThrow('belongs to user');
   });
 
   test('of root that is open, as a volume with fsGroup is, serves another user, and a line says what to do', () => {
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000);
     const mode = modeOf('/usr');
-    closeDataDirectory('/usr', logger);
+    keepOthersOut('/usr', logger);
     expect(warned).toEqual([[{ folder: '/usr', mode }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
     expect(modeOf('/usr')).toBe(mode);
   });

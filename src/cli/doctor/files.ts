@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
 import { ed25519KeyOf } from '../../auth/keys/key-file.ts';
 import type { Config } from '../../config.ts';
-import { CLOSED_FOLDER, isOfService, OTHERS, ROOT, readText } from '../../files.ts';
+import { isOfService, OTHERS, OWN_FOLDER_ADVICE, ROOT, readText } from '../../files.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
@@ -71,7 +71,7 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
   const wanted = found.isDirectory() ? '700' : '600';
   const user = process.geteuid?.();
   if (others !== 0 && found.isDirectory() && found.uid === ROOT && user !== ROOT)
-    return [warn(subject, `${path} belongs to root and is accessible to other users: ${CLOSED_FOLDER}`)];
+    return [warn(subject, `${path} belongs to root and is accessible to other users: ${OWN_FOLDER_ADVICE}`)];
   if (user !== undefined && found.uid !== user)
     return [
       warn(
@@ -80,7 +80,7 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
       ),
     ];
   if (others !== 0 && found.isDirectory() && !isOfService(path))
-    return [warn(subject, `${path} has other files too, and is accessible to other users: ${CLOSED_FOLDER}`)];
+    return [warn(subject, `${path} has other files too, and is accessible to other users: ${OWN_FOLDER_ADVICE}`)];
   if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
   return [ok(subject, `only its owner can access ${path}`)];
 }
