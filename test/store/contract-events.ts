@@ -111,7 +111,9 @@ export function eventsContract(open: OpenStore): void {
         const log: LoggedEvent[] = [];
         for (let round = 0; round < count(20, 1000); round++) {
           const head = await handles[round % 3]!.head();
-          const batches = handles.map((_, writer) => chain(head, plants(`${writer}`, round * 10, 1 + (round % 5))));
+          const batches = handles.map((_, writer) =>
+            chain(head, plants(`${writer}`, round * 10, 1 + ((round + 2 * writer) % 5))),
+          );
           const appended = await Promise.all(handles.map((handle, writer) => handle.append(batches[writer]!)));
           const winners = batches.filter((batch, writer) => appended[writer] === batch.length);
           expect(winners).toHaveLength(1);

@@ -68,12 +68,16 @@ test.each([
 
 test('an event that comes right after what a reader missed was read is told', async () => {
   let extend = (_: unknown[]) => {};
+  const status = { head: 5 };
   const log = {
     head: async () => {},
-    status: { head: 5 },
+    status,
     lookAtRows: () => undefined,
     recent: () => {
-      queueMicrotask(() => extend(chain({ ...EMPTY_HEAD, position: 5 }, [added('alice', 6n)])));
+      queueMicrotask(() => {
+        status.head = 6;
+        extend(chain({ ...EMPTY_HEAD, position: 5 }, [added('alice', 6n)]));
+      });
       return [];
     },
     onExtended: (listener: (news: unknown[]) => void) => {
