@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, fsyncSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
@@ -37,6 +37,7 @@ function makeFolder(path: string): void {
   if (parent !== path) makeFolder(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
+    syncAtOnce(parent);
   } catch (error) {
     // Another process may have been faster.
     if (!isFolder(path)) throw error;
@@ -60,6 +61,16 @@ export function privateFile(directory: string, name: string): string {
 export async function sync(path: string): Promise<void> {
   await using file = await open(path, 'r');
   await file.sync();
+}
+
+/** Like `sync`, and nothing else happens in this thread meanwhile. */
+export function syncAtOnce(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -116,6 +127,11 @@ export function aboutFile(path: string, error: unknown): unknown {
 export const IN_USE =
   ' is in use by another program, such as a backup or a shell of sqlite3 (lsof names it): end that, or wait for its end, and try again';
 
+/**
+ * A process ended while it changed the journal mode, and only who may write rolls that back (SQLITE_READONLY_ROLLBACK).
+ */
+const CUT_SHORT = 776;
+
 /** This user may not write to the database (SQLITE_READONLY), or not open it or a file beside it (SQLITE_CANTOPEN). */
 const NO_RIGHTS = [8, 14];
 
@@ -129,6 +145,8 @@ function wordsFor(errcode: number, message: string): string {
   if ((errcode & 0xff) === SQLITE_BUSY) return IN_USE;
   if (FULL.includes(errcode))
     return ` cannot be used, because its disk is full or broken (${message}): free some space, and try again`;
+  if (errcode === CUT_SHORT)
+    return ' was left by a process that was cut short: start the service once, which repairs it';
   if (NO_RIGHTS.includes(errcode & 0xff))
     return ` cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`;
   return `: ${message}`;

@@ -92,7 +92,9 @@ export class DamagedStoreError extends Error {
   readonly fault: string;
 
   constructor(path: string, cause: Error) {
-    super(`${path} is damaged (${cause.message}): restore a backup`, { cause });
+    super(`${path} is damaged (${cause.message}): run plantstore audit verify, and restore a backup if it says NO`, {
+      cause,
+    });
     this.name = 'DamagedStoreError';
     this.fault = cause.message;
   }

@@ -321,9 +321,13 @@ test('an event that cannot be read does not hide damage', async () => {
 test('a database cut short, or damaged in its first page, cannot be opened, and says what to do', async () => {
   const { file, size, reopen, cleanup } = await openPages();
   truncateSync(file, 3 * size);
-  await expect(reopen()).rejects.toThrow(`${file} is damaged (database disk image is malformed): restore a backup`);
+  await expect(reopen()).rejects.toThrow(
+    `${file} is damaged (database disk image is malformed): run plantstore audit verify, and restore a backup if it says NO`,
+  );
   await damage(file, 0);
-  await expect(reopen()).rejects.toThrow(`${file} is damaged (file is not a database): restore a backup`);
+  await expect(reopen()).rejects.toThrow(
+    `${file} is damaged (file is not a database): run plantstore audit verify, and restore a backup if it says NO`,
+  );
   await cleanup();
 });
 

@@ -82,7 +82,7 @@ test.skipIf(process.platform !== 'linux')('when the disk is full an erasure is r
     })();
     await expect(erased).rejects.toMatchObject({
       reason: 'STORE_UNAVAILABLE',
-      message: 'not applied: the disk of the store is full; tell the operator, and try again later',
+      message: 'not applied: the disk of the store is full or broken; tell the operator, and try again later',
     });
   } finally {
     limitFiles('unlimited');

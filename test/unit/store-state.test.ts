@@ -8,6 +8,7 @@ test('a database that was found damaged makes an instance degraded, and stays so
   state.isOpen = true;
   expect(state.readiness).toEqual({ ready: true, log: undefined });
   state.damage = new DamagedStoreError('/data/plantstore.sqlite', new Error('database disk image is malformed'));
-  const detail = '/data/plantstore.sqlite is damaged (database disk image is malformed): restore a backup';
+  const detail =
+    '/data/plantstore.sqlite is damaged (database disk image is malformed): run plantstore audit verify, and restore a backup if it says NO';
   expect(state.readiness).toEqual({ ready: true, degraded: true, detail, log: undefined });
 });

@@ -25,17 +25,21 @@ export function existingFile(directory: string, name: string): string {
 }
 
 /**
- * Opens a database for writing. Deleted data is overwritten. FULL: a commit is on disk when it returns. NORMAL: a power
- * cut may lose the last commits. Throws when the file cannot have a write-ahead log, as on most network file systems:
- * SQLite then only reports the mode it keeps, without an error.
+ * Opens a database for writing. Deleted data is overwritten. A commit is on disk when it returns. Throws when the file
+ * cannot have a write-ahead log, as on most network file systems: SQLite then only reports the mode it keeps, without
+ * an error.
+ *
+ * Every commit is synced, also one that may be lost. If a sync fails, the system drops what was written since the one
+ * before, and the next sync succeeds: commits behind the hole, which were acknowledged, would be lost at a power cut.
+ * SQLite itself writes anew what a failed sync was for, and knows of nothing else.
  */
-export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL', timeout = BUSY_TIMEOUT): DatabaseSync {
+export function openWriter(path: string, timeout = BUSY_TIMEOUT): DatabaseSync {
   const db = new DatabaseSync(path, { timeout });
   try {
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get()!;
     if (mode !== 'wal')
       throw new Error(`${path} cannot have a write-ahead log (its journal mode stays ${mode}): put it on a local disk`);
-    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${WAL_KEPT}`);
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${WAL_KEPT}`);
     return db;
   } catch (error) {
     db.close();
@@ -69,16 +73,6 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Like `transaction`, for a NORMAL connection: it and all that was committed before it are on disk when it returns. */
-export function synced<T>(db: DatabaseSync, work: () => T): T {
-  db.exec('PRAGMA synchronous = FULL');
-  try {
-    return transaction(db, work);
-  } finally {
-    db.exec('PRAGMA synchronous = NORMAL');
-  }
-}
-
 /**
  * Like `transaction`, but throws RefusedAppendError where a write failed, as on a full disk, so that no recovery finds
  * the transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other
@@ -89,9 +83,8 @@ export function written<T>(db: DatabaseSync, work: () => T): T {
     return transaction(db, work);
   } catch (error) {
     const { errcode = 0 } = error as { readonly errcode?: number };
-    throw NOT_WRITTEN.includes(errcode)
-      ? new RefusedAppendError('the disk of the store is full', { cause: error })
-      : error;
+    if (!NOT_WRITTEN.includes(errcode)) throw error;
+    throw new RefusedAppendError('the disk of the store is full or broken', { cause: error });
   }
 }
 

@@ -29,10 +29,8 @@ const END = `UPDATE events
  * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it
  * nevertheless; these are written anew, once for all erasures that are under way. Events are appended in order, and
  * lose their contents where they stand. Then the write-ahead log is truncated.
- *
- * `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs.
  */
-export function sqliteErasures(db: DatabaseSync, projecting: DatabaseSync, writeAheadLog: WriteAheadLog) {
+export function sqliteErasures(db: DatabaseSync, writeAheadLog: WriteAheadLog) {
   const isCleared = (position: number) =>
     db.prepare('SELECT erases_cleared AS found FROM events WHERE position = ?').get(position)?.found === 1;
 
@@ -46,11 +44,11 @@ export function sqliteErasures(db: DatabaseSync, projecting: DatabaseSync, write
 
   return {
     async *eraseContents(owner, by) {
-      const [removeKeys, remove] = [projecting.prepare(REMOVE_KEYS), projecting.prepare(REMOVE)];
+      const [removeKeys, remove] = [db.prepare(REMOVE_KEYS), db.prepare(REMOVE)];
       let taken = 0;
       for (let after = 0; after < by - 1; after += STEP) {
         const range = { after, to: Math.min(after + STEP, by - 1), owner };
-        taken += transaction(projecting, () => {
+        taken += transaction(db, () => {
           removeKeys.run(range);
           return Number(remove.run({ ...range, by }).changes);
         });
@@ -62,7 +60,7 @@ export function sqliteErasures(db: DatabaseSync, projecting: DatabaseSync, write
     async *clearErased(positions) {
       const toClear = positions.filter((position) => !isCleared(position));
       if (toClear.length === 0) return;
-      for (const table of REARRANGED) yield* rewrite(projecting, table);
+      for (const table of REARRANGED) yield* rewrite(db, table);
       change(CLEARED, toClear);
     },
 

@@ -1,7 +1,7 @@
-import { realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { privateFile } from '../../files.ts';
+import { privateFile, syncAtOnce } from '../../files.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { LONGEST_LEASE, LogChangedError, LostRecordError, type Store } from '../store.ts';
 import { existingFile, openReader, openWriter, prepareQuery, written } from './connection.ts';
@@ -50,21 +50,28 @@ export function openSqlite(directory: string, options: SqliteOptions = {}): Stor
 
 function openDatabase(path: string, { readOnly = false, alone = false, timeout }: SqliteOptions): Store {
   const openToRead = readOnly ? openDamaged : openReader;
-  const log = readOnly ? openToRead(path, timeout) : openWriter(path, 'FULL', timeout);
+  const db = readOnly ? openToRead(path, timeout) : openWriter(path, timeout);
   try {
     // It may be as long as a process left it that died.
     if (alone) truncateAtOnce(path);
-    if (!readOnly) ensureSchema(log);
-    checkSchema(log, path);
-    if (!readOnly) checkObjects(log, path);
-    const projecting = readOnly ? openToRead(path, timeout) : openWriter(path, 'NORMAL', timeout);
-    // A power cut may undo the last steps of a projector or an erasure, which are then repeated. The log cannot lose
-    // more: both are in one write-ahead log, which loses only its end, and each append syncs all of it.
-    return sqliteStore(path, log, projecting, alone, () => openToRead(path));
+    if (!readOnly) ensureSchema(db);
+    checkSchema(db, path);
+    if (readOnly) syncLeftOver(path);
+    else checkObjects(db, path);
+    return sqliteStore(path, db, alone, () => openToRead(path));
   } catch (error) {
-    log.close();
+    db.close();
     throw error;
   }
+}
+
+/**
+ * Writes to the disk what a process that was killed has written last, and whoever may only read has found: before this
+ * a power cut could undo what is signed of it.
+ */
+function syncLeftOver(path: string): void {
+  const writeAheadLog = `${realpathSync(path)}-wal`;
+  if (existsSync(writeAheadLog)) syncAtOnce(writeAheadLog);
 }
 
 /** Opens a database for reading, whatever it lacks beside its events. */
@@ -84,13 +91,7 @@ function openDamaged(path: string, timeout?: number): DatabaseSync {
  * thread never overlap: a transaction is over when its method returns. Those of the publisher's thread, which has
  * connections of its own, do overlap, as those of another process.
  */
-function sqliteStore(
-  path: string,
-  db: DatabaseSync,
-  projecting: DatabaseSync,
-  alone: boolean,
-  openToRead: () => DatabaseSync,
-): Store {
+function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead: () => DatabaseSync): Store {
   const snapshots = new Set<SqliteSnapshot>();
   const writeAheadLog = new WriteAheadLog(path, db, snapshots, alone);
   const reads = new ReadQueue();
@@ -98,7 +99,7 @@ function sqliteStore(
    * Look-ups by key have a queue of their own, and so a share of each turn: commits need them, however much is listed.
    */
   const lookUps = new ReadQueue();
-  const takeLease = projecting.prepare(LEASE);
+  const takeLease = db.prepare(LEASE);
   const selectId = prepareQuery(db, 'SELECT id FROM log');
   // A repair, which is never alone, needs its snapshot to the end.
   const onAdvanced = () => alone && writeAheadLog.bound();
@@ -108,8 +109,8 @@ function sqliteStore(
     /** Each has three file descriptors and a small cache. */
     maxSnapshots: 64,
     ...sqliteEvents(db, reads, lookUps, alone ? keptFiles(path) : () => {}),
-    ...sqliteReadModel(db, reads, lookUps, projecting, onAdvanced),
-    ...sqliteErasures(db, projecting, writeAheadLog),
+    ...sqliteReadModel(db, reads, lookUps, onAdvanced),
+    ...sqliteErasures(db, writeAheadLog),
 
     async logId() {
       const row = ifThere('log', () => selectId.get() as [string] | undefined);
@@ -160,7 +161,6 @@ function sqliteStore(
       await writeAheadLog.settled();
       if (!db.isOpen) return;
       for (const snapshot of snapshots) await snapshot.close();
-      projecting.close();
       db.close();
     },
   };

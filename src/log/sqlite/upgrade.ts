@@ -1,6 +1,6 @@
-import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { IN_USE, SQLITE_BUSY, sync } from '../../files.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import type { Store } from '../store.ts';
@@ -15,7 +15,7 @@ import {
   type UpgradeStep,
   walked,
 } from '../upgrade.ts';
-import { openReader, openWriter, prepareQuery } from './connection.ts';
+import { BUSY_TIMEOUT, openWriter, prepareQuery } from './connection.ts';
 import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
@@ -28,8 +28,10 @@ const BATCH = 256;
 /** Whether a data directory has the store of 1.0.0, which `upgradeSqlite` takes over. */
 export function isFormerSqlite(directory: string): boolean {
   const path = join(directory, DATABASE_FILE);
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  using db = openReader(path);
+  if (!existsSync(path)) return false;
+  // Only who may write rolls back what a process began that was cut short while it changed the journal mode.
+  const wasCutShort = existsSync(`${realpathSync(path)}-journal`);
+  using db = new DatabaseSync(path, { readOnly: !wasCutShort, timeout: BUSY_TIMEOUT });
   return versionOf(db) === FORMER_VERSION;
 }
 
@@ -45,7 +47,7 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
   // The file itself: beside a symbolic link, the old store would stay where the link leads.
   const path = realpathSync(join(directory, DATABASE_FILE));
   const folder = join(dirname(path), NEW);
-  const db = openWriter(path, 'FULL');
+  const db = openWriter(path);
   try {
     yield* copied(db, folder, repair);
     finish(db, path, join(folder, DATABASE_FILE));
@@ -59,6 +61,8 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
   } finally {
     db.close();
   }
+  // First of all that the journals are gone: those of the old file would be rolled back in the new one.
+  await sync(dirname(path));
   renameSync(join(folder, DATABASE_FILE), path);
   await sync(dirname(path));
   rmSync(folder, { recursive: true });

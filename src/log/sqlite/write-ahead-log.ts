@@ -137,7 +137,7 @@ export class WriteAheadLog {
  * are copied to the database: the oldest reader keeps those that came later.
  */
 export function truncateAtOnce(path: string): number | undefined {
-  using db = openWriter(path, 'FULL');
+  using db = openWriter(path);
   // Whoever waits here keeps all others from writing.
   db.exec('PRAGMA busy_timeout = 0');
   const { busy, checkpointed } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!;

@@ -47,7 +47,9 @@ describe('an error of SQLite, or about its file, names the file', () => {
     for (const command of [['audit', 'export'], ['audit', 'head'], ['backup', join(DATA_DIR, 'copy')], ['serve']]) {
       const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
       expect([command, code]).toEqual([command, 1]);
-      expect(stderr).toContain(`plantstore: ${file} is damaged (database disk image is malformed): restore a backup`);
+      expect(stderr).toContain(
+        `plantstore: ${file} is damaged (database disk image is malformed): run plantstore audit verify, and restore a backup if it says NO`,
+      );
     }
   });
 

@@ -3,27 +3,21 @@ import { textsOf } from '../../../domain/plant.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../../store.ts';
 import { nodesOf, storedHashes } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
-import { prepareQuery, synced, transaction } from '../connection.ts';
+import { prepareQuery, transaction } from '../connection.ts';
 import { isDamage } from '../damage.ts';
 import { eachKey, type ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { FIELD_PARAMETERS, PLANT_COLUMNS, plantOf, plantsIn, SELECT_PLANT, SELECT_PLANTS } from './rows.ts';
 import { SELECT_CHECKPOINT, standingOf } from './snapshot.ts';
 
-/** The read model. `lookUps`: the queue of reads by key. `projecting`: what changes it. `onAdvanced`: after a step. */
-export function sqliteReadModel(
-  db: DatabaseSync,
-  reads: ReadQueue,
-  lookUps: ReadQueue,
-  projecting: DatabaseSync,
-  onAdvanced: () => void,
-) {
+/** The read model. `lookUps`: the queue of reads by key. `onAdvanced`: called after a step. */
+export function sqliteReadModel(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQueue, onAdvanced: () => void) {
   const [plant, plants] = [prepareQuery(db, SELECT_PLANT), prepareQuery(db, SELECT_PLANTS)];
   const nodeCount = prepareQuery(db, 'SELECT count(*) FROM tree');
   const nodes = prepareQuery(db, 'SELECT node, hash FROM tree WHERE node >= ? AND node < ? ORDER BY node');
   const checkpoint = prepareQuery(db, SELECT_CHECKPOINT);
   const standing = () => standingOf(checkpoint);
-  const changing = prepareChanges(projecting);
+  const changing = prepareChanges(db);
 
   return {
     async checkpoint() {
@@ -48,10 +42,8 @@ export function sqliteReadModel(
       }),
 
     async advance(from, to, changes, made) {
-      // A step of a repair is not done again after a power cut.
-      const committed = from === undefined || from === to ? synced : transaction;
       const isDone = undamaged(() =>
-        committed(projecting, () => {
+        transaction(db, () => {
           if (hasRows(changing, changes.erased)) return false;
           if (!moveCheckpoint(changing, from, to)) return false;
           applyChanges(changing, changes, made);
@@ -63,7 +55,7 @@ export function sqliteReadModel(
     },
 
     async removeRows(owner, from) {
-      return undamaged(() => transaction(projecting, () => removeRows(changing, owner, from)));
+      return undamaged(() => transaction(db, () => removeRows(changing, owner, from)));
     },
 
     async nodes(start, end) {
