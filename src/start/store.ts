@@ -16,11 +16,13 @@ import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { StoreState } from '../observe/store-state.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { whyNotSigned } from '../transparency/signed-checkpoint.ts';
 import { logGauges } from './gauges.ts';
 
 /**
  * Opens the store that the settings name, and its log. Waits for a store that cannot be reached, until `opened` is
- * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later.
+ * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later. Rejects for a log
+ * without events where another was signed.
  */
 export async function openStore(
   config: Config,
@@ -75,11 +77,14 @@ export async function openStore(
   ).catch((error) => {
     throw aboutStore(join(config.dataDirectory, DATABASE_FILE), error);
   });
+  opened.defer(() => log.close());
+  const other = await whyNotSigned(config.dataDirectory, store.name, log.status.head);
+  // Its writes would be found nowhere again.
+  if (other !== undefined) throw new Error(other);
   state.fault = undefined;
   state.isOpen = true;
   void tellOpened(logger, state, { store, log });
   logGauges(telemetry.metrics, log);
-  opened.defer(() => log.close());
   return { store, log };
 }
 

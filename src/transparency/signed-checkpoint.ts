@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { counted } from '../domain/counted.ts';
 import { tryLock } from '../file-lock.ts';
 import { makePrivateFolder, readText, sync, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
-import { type Checkpoint, formatCheckpoint, openCheckpoint } from '../tlog/checkpoint.ts';
+import { type Checkpoint, formatCheckpoint, openCheckpoint, readCheckpoint } from '../tlog/checkpoint.ts';
 import { parseNote, type Signature, type Signer, signNote } from '../tlog/note.ts';
 import type { TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
@@ -47,6 +48,25 @@ export interface KeptCheckpoint {
 
 /** Name of the file in the data directory. */
 export const CHECKPOINT_FILE = 'last-checkpoint.txt';
+
+/**
+ * Why a log that ends at a position is not the one that was signed in a data directory: it has no events. Undefined:
+ * it has some, or nothing was signed there. What comes after needs a comparison, and not every restored log passes it.
+ */
+export async function whyNotSigned(
+  dataDirectory: string,
+  store: string,
+  position: number,
+): Promise<string | undefined> {
+  if (position > 0) return undefined;
+  const path = join(dataDirectory, CHECKPOINT_FILE);
+  // One that cannot be read is told by whoever signs.
+  const signed = await readText(path)
+    .then(readCheckpoint)
+    .catch(() => undefined);
+  if (!signed || signed.size === 0) return undefined;
+  return `${store} has no events, but a checkpoint of ${counted(signed.size, 'event')} of the log ${signed.origin} was signed here: correct MONGODB_URI or DATA_DIR, or restore that log; if you mean to begin a new one, move ${path} away`;
+}
 
 /** Milliseconds between two looks whether another process still keeps a checkpoint, and how long to look. */
 const LOOK = 5;

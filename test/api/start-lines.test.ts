@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
@@ -37,6 +38,24 @@ describe('which log was opened', () => {
     const [, hosts, database] = /\/\/([^/]+)\/([^?]+)/.exec(MONGODB_URI)!;
     expect(await opened(service)).toMatchObject({ store: `MongoDB ${hosts}/${database}`, position: 0 });
   });
+});
+
+test('a log without events is not served where another was signed, as with a mistyped MONGODB_URI', async () => {
+  {
+    await using service = await startLocalService({ DATA_DIR: data });
+    await client(service.url, await service.token('alice'))('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
+    await service.signed();
+    await expect.poll(() => readFileSync(join(data, 'last-checkpoint.txt'), 'utf8')).toMatch(/^.*\n1\n/);
+  }
+  for (const name of readdirSync(data).filter((file) => file.startsWith('plantstore.sqlite'))) rmSync(join(data, name));
+  const why =
+    /has no events, but a checkpoint of 1 event of the log plantstore\/[0-9a-f]{32} was signed here: correct MONGODB_URI or DATA_DIR, .*move \S*last-checkpoint.txt away/;
+  const refused = await command(['serve'], { DATA_DIR: data, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(why) });
+  expect((await command(['doctor'], { DATA_DIR: data })).stdout).toMatch(why);
+  rmSync(join(data, 'last-checkpoint.txt'));
+  await using service = await startLocalService({ DATA_DIR: data });
+  expect(await opened(service)).toMatchObject({ position: 0 });
 });
 
 test('another key than the one that signed last is told by a command that signs, and by the start', async () => {

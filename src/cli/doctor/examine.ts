@@ -5,6 +5,7 @@ import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import type { Store } from '../../log/store.ts';
 import { defaultOrigin } from '../../transparency/log-key.ts';
+import { whyNotSigned } from '../../transparency/signed-checkpoint.ts';
 import { withStore } from '../with-store.ts';
 import { examineFiles } from './files.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -31,9 +32,15 @@ async function examineStore(config: Config): Promise<{ readonly findings: Findin
       // Rejects if somebody has removed the log's id.
       const log = await store.logId();
       if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
+      // On MongoDB that is what is gone; of a file it would read all.
+      const fault = config.mongodbUri === undefined ? undefined : await store.fault();
+      if (fault !== undefined)
+        return { findings: [fail('store', `${store.name}: ${fault.message}; run plantstore audit verify`)], log };
       const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
       const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
       if (checkpoint > position) return { findings: [fail('store', `${ends}: the log has lost events`)], log };
+      const other = await whyNotSigned(config.dataDirectory, store.name, position);
+      if (other !== undefined) return { findings: [fail('store', other)], log };
       return { findings: [ok('store', `${store.name} is readable; ${ends}`), ...(await rightsOf(store))], log };
     });
   } catch (error) {

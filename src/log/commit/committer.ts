@@ -247,7 +247,7 @@ export class Committer {
       this.#answerLanded(commands, decided, landed);
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && monotonic() >= deadline)
-        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again');
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other events came first; try again');
       if (commands.length > 0) await this.#giveWay(backoff);
     }
   }

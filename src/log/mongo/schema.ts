@@ -15,7 +15,8 @@ export const FORMER_VERSION = 4;
 /**
  * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
  * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the
- * store needs is created in a database without a store. Several instances may do so at once.
+ * store needs is created in a database without a store. Several instances may do so at once. One whose rows are gone is
+ * refused then: a projector would make the collection anew, with a few rows, on which commands are decided.
  */
 export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
@@ -44,6 +45,10 @@ export async function checkSchema(db: Db, creates = false): Promise<void> {
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, from before the first release, which no release can read`,
     );
+  if (creates && (await isGone(db, collections.plants)))
+    throw new UnsuitableDatabaseError(
+      `the collection plants of the database ${db.databaseName} is gone: run plantstore audit rebuild, which makes it from the log`,
+    );
 }
 
 /**
@@ -61,6 +66,9 @@ async function checkCollations({ events, plants }: Collections): Promise<void> {
       );
   }
 }
+
+const isGone = async (db: Db, { collectionName: name }: Collections['plants']): Promise<boolean> =>
+  (await db.listCollections({ name }, { nameOnly: true, authorizedCollections: true }).toArray()).length === 0;
 
 /** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {

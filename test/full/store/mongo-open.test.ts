@@ -11,7 +11,7 @@ import { openMongo } from '../../../src/log/mongo/store.ts';
 import { RefusedAppendError } from '../../../src/log/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
-import { added, append, chain, project } from '../../support/events.ts';
+import { added, append, chain, deleted, project } from '../../support/events.ts';
 import { readLog, readModel } from '../../support/fold.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import { Mongod } from '../../support/mongod.ts';
@@ -56,6 +56,34 @@ const AUDITOR = {
 };
 
 describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
+  test.each([
+    ['some', [added('alice', 1n), added('alice', 2n)]],
+    ['none', [added('alice', 1n), deleted('alice', 1n)]],
+  ])(
+    'rows that somebody dropped are refused, and doctor says so, until a repair has made them: %s',
+    async (_, events) => {
+      const uri = newDatabase();
+      onTestFinished(() => dropDatabase(uri));
+      const store = await openMongo(uri);
+      await append(store, ...events);
+      await project(store);
+      const rows = await readModel(store, 'alice');
+      await store.close();
+      const client = await MongoClient.connect(uri);
+      onTestFinished(() => client.close());
+      await client.db().dropCollection('plants');
+      expect(await refusal(uri)).toMatch(/^the collection plants .* is gone: run plantstore audit rebuild/);
+      const doctor = await command(['doctor'], { MONGODB_URI: uri, DATA_DIR: temporaryDirectory(onTestFinished) });
+      expect(doctor.stdout).toMatch(/^fail +store .*: gone: plants; run plantstore audit verify$/m);
+      const repairing = await openMongo(uri, { mustExist: true });
+      for await (const _ of repairReadModel(repairing));
+      await repairing.close();
+      const repaired = await openMongo(uri);
+      expect(await readModel(repaired, 'alice')).toEqual(rows);
+      await repaired.close();
+    },
+  );
+
   test('what is no URI is refused for good', async () => {
     for (const uri of ['mongodb://', 'http://localhost', 'mongodb://localhost/?nonsense=1', 'mongodb://localhost/a.b'])
       expect(await refusal(uri)).toMatch(/^MONGODB_URI is not valid: /);
@@ -191,7 +219,8 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       findOne: async () => (reads++ === 0 ? null : found[name as keyof typeof found]),
       aggregate: () => ({ toArray: async () => [{ isByBytes: true }] }),
     });
-    await checkSchema({ databaseName: 'plantstore', collection } as unknown as Db, true);
+    const listCollections = () => ({ toArray: async () => [{ name: 'plants' }] });
+    await checkSchema({ databaseName: 'plantstore', collection, listCollections } as unknown as Db, true);
     expect(reads).toBe(2);
   });
 
