@@ -476,3 +476,17 @@ test.each([
   await promisify((done: (error?: Error | null) => void) => socket.write(body, done))();
   expect(await text(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*64 KiB[^]*}$`));
 });
+
+test('a client that asks for a tunnel, and resets its connection, ends nothing but that', async () => {
+  await using app = await HttpApp.rest({});
+  const { hostname, port } = new URL(app.url);
+  for (const after of [0, 1, 2, 5, 10, 20]) {
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await new Promise((resolve) => setTimeout(resolve, after));
+    socket.resetAndDestroy();
+  }
+  const socket = connect(Number(port), hostname);
+  socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(await text(socket)).toMatch(/^HTTP\/1.1 400 .*not a proxy/s);
+});

@@ -70,6 +70,25 @@ describe('of a failure that goes on', () => {
   });
 });
 
+test('a client that leaves before the first byte of a long list is no internal error', async () => {
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  await using app = await HttpApp.rest({
+    listPlants: async (_request, { signal }) => {
+      request.destroy();
+      while (!signal.aborted) await setImmediate();
+      resolve();
+      const rows = async function* () {
+        yield [{ id: 1n, name: 'Fern', tag: undefined }];
+      };
+      return { plants: rows(), nextCursor: '' };
+    },
+  });
+  const request = get(`${app.url}/plants`, { agent: false }).on('error', () => {});
+  await left;
+  for (let turn = 0; turn < 50; turn++) await setImmediate();
+  expect(app.logs).toEqual([]);
+});
+
 describe('the signal of a call', () => {
   test('is aborted when the client goes away', async () => {
     const { promise: aborted, resolve } = Promise.withResolvers<void>();

@@ -45,6 +45,11 @@ const READ = 1;
  */
 const CALL = 0.03;
 
+/** Bytes of frames that are no call, such as the answers to pings, after which a ping shows that they are whole. */
+const MOST_FRAMES = 8 * 1024;
+/** Looks at a connection whose session is over, for its client to close it. */
+const MOST_OVER = 4;
+
 const CONNECTION = Symbol('connection');
 
 /** The connection of a stream. Undefined once its session is destroyed. */
@@ -84,6 +89,12 @@ export class GrpcConnection extends Connection implements Paced {
   readonly #resets = new RapidResets();
   readonly #pieces = new SmallPieces();
   #session: Http2Session | undefined;
+  /** Whether an answer to a ping is awaited. */
+  #isAsked = false;
+  /** Bytes that had been read at the last look; looks since that changed, and since the session was over. */
+  #heard = 0;
+  #silent = 0;
+  #over = 0;
   /** When it is old, by `performance.now()`. */
   readonly #oldAt = performance.now() + AGE * (1 + Math.random() / 10);
   /** Bytes that had been read at the last `readSince`, and those of calls since. */
@@ -208,11 +219,16 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   override end(): void {
-    this.#session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    this.#session?.destroy();
+    const session = this.#session;
+    // Node throws for a session that is over, as after a GOAWAY of its client, whose socket may still be open.
+    if (session === undefined || session.destroyed) {
+      this.#socket.destroy();
+      return;
+    }
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    session.destroy();
     // Node itself waits for clients that read nothing.
-    if (this.#session === undefined) this.#socket.destroy();
-    else setTimeout(() => this.#socket.destroy(), FAREWELL).unref();
+    setTimeout(() => this.#socket.destroy(), FAREWELL).unref();
   }
 
   /** A stream begins, whose metadata takes so much memory. */
@@ -239,13 +255,36 @@ export class GrpcConnection extends Connection implements Paced {
     this.#count();
   }
 
-  /** Counts what has arrived since the last look, and what was not read since. Ends it once it is old. */
-  look(): void {
+  /**
+   * Counts what has arrived since the last look, and what was not read since. Ends it once it is old, once so many looks
+   * have heard nothing, or once its session is over and its client leaves it open. The looks are counted, and not their
+   * time, in which the process may have stood still.
+   */
+  look(mostSilent: number): void {
     this.#pieces.look(this.#streams.look());
     this.#count();
+    if (this.#streams.doubt.bytes > MOST_FRAMES) this.#askWhole();
+    this.#silent = this.#socket.bytesRead === this.#heard ? this.#silent + 1 : 0;
+    this.#heard = this.#socket.bytesRead;
+    if (this.#session?.destroyed === true) this.#over++;
+    if (this.#silent > mostSilent || this.#over > MOST_OVER) this.#endAtOnce();
     const age = performance.now() - this.#oldAt;
     if (age >= AGE_GRACE) this.#endAtOnce();
     else if (age >= 0 && this.#session?.closed === false) this.#session.close();
+  }
+
+  /**
+   * No frame comes between those of headers (RFC 9113, section 4.3): once a ping is answered, all that came before it is
+   * whole.
+   */
+  #askWhole(): void {
+    const session = this.#session;
+    if (this.#isAsked || session === undefined || session.destroyed) return;
+    const { read, messages } = this.#streams.doubt;
+    this.#isAsked = session.ping((error: Error | null) => {
+      this.#isAsked = false;
+      if (error === null) this.#streams.whole(read, messages);
+    });
   }
 
   /** Its calls would wait for turns in which nothing is left to do. */

@@ -57,6 +57,8 @@ export class GrpcConnections {
   readonly #open = new Set<GrpcConnection>();
   readonly #pace = new ReadPace();
   readonly #methods: ReadonlySet<string>;
+  /** Looks at a silent connection. */
+  readonly #mostSilent: number;
   readonly #isInstance: (headers: IncomingHttpHeaders) => boolean;
   readonly #internal = new WeakSet<ServerHttp2Stream>();
   readonly #refusals = new WeakMap<ServerHttp2Stream, CallRefusal>();
@@ -65,16 +67,19 @@ export class GrpcConnections {
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
   /**
-   * `methods`: the paths of all methods that are served. There must be one before the first connection. `isInstance`:
-   * whether the metadata of an internal call show that another instance makes it.
+   * `methods`: the paths of all methods that are served. There must be one before the first connection. `silence`:
+   * seconds within which every client sends something, since it answers pings. `isInstance`: whether the metadata of an
+   * internal call show that another instance makes it.
    */
   constructor(
     admission: Admission,
     methods: ReadonlySet<string>,
+    silence: number,
     isInstance: (headers: IncomingHttpHeaders) => boolean = () => false,
   ) {
     this.#admission = admission;
     this.#methods = methods;
+    this.#mostSilent = (silence * 1_000) / LOOK;
     this.#isInstance = isInstance;
     subscribe('http2.server.stream.created', this.#begun);
     subscribe('http2.server.stream.close', this.#closed);
@@ -165,7 +170,7 @@ export class GrpcConnections {
   }
 
   #look(): void {
-    for (const connection of this.#open) connection.look();
+    for (const connection of this.#open) connection.look(this.#mostSilent);
   }
 }
 

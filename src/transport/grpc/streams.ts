@@ -45,7 +45,7 @@ export class OpenStreams {
   #held = 0;
   /** Bytes of requests' messages that have come. */
   #messages = 0;
-  /** Bytes that had been read when the last stream began; and before that read, but for those of messages. */
+  /** Bytes that had been read when the last stream began; and those, but for messages, that are of no such headers. */
   #begun = 0;
   #before = 0;
   /** At the last look: bytes that had not ended in the headers of a stream; what incomplete requests took, at most. */
@@ -66,10 +66,20 @@ export class OpenStreams {
   /** A stream begins, whose metadata takes so many bytes. */
   add(stream: ServerHttp2Stream, held: number, begun: BegunCall): void {
     const { bytesRead } = this.#socket;
-    if (bytesRead !== this.#begun) this.#before = this.#begun - this.#messages;
+    if (bytesRead !== this.#begun) this.whole(this.#begun, this.#messages);
     this.#begun = bytesRead;
     this.#streams.set(stream, { held, begun, unread: 0, rows: 0 });
     this.#held += held;
+  }
+
+  /** Bytes that may be of headers without an end, as of the last look, and what shows later that they are not. */
+  get doubt() {
+    return { bytes: this.#unfinished, read: this.#socket.bytesRead, messages: this.#messages };
+  }
+
+  /** Nothing is of headers without an end of what had been read by then, so many bytes of messages among it. */
+  whole(read: number, messages: number): void {
+    this.#before = Math.max(this.#before, read - messages);
   }
 
   /** So many bytes of a request's message have come. */

@@ -58,6 +58,9 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
   if (raw.errored !== null && thrown === raw.errored)
     return new PlantStoreError('CANCELLED', 'the client went away before its request was complete');
   const { code, name } = (thrown ?? {}) as { code?: string; name?: string };
+  // Before the first byte of a long list.
+  if (code === 'ERR_STREAM_PREMATURE_CLOSE' && raw.socket.destroyed)
+    return new PlantStoreError('CANCELLED', 'the client went away before its answer began');
   const found = FOREIGN[code ?? name ?? ''];
   return found && new PlantStoreError(...found);
 }
@@ -76,6 +79,8 @@ export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket, 
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(socket: Duplex, observer?: RequestObserver): void {
+  // Node has taken its own listener away, and an error that nobody hears, such as a reset, ends the process.
+  socket.on('error', () => {});
   const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
   refuse(socket as Socket, error, observer);
 }
