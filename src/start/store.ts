@@ -21,8 +21,8 @@ import { logGauges } from './gauges.ts';
 
 /**
  * Opens the store that the settings name, and its log. Waits for a store that cannot be reached, until `opened` is
- * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later. Rejects for a log
- * without events where another was signed.
+ * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later. Rejects for a
+ * log without events where another was signed.
  */
 export async function openStore(
   config: Config,

@@ -256,9 +256,9 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   /**
-   * Counts what has arrived since the last look, and what was not read since. Ends it once it is old, once so many looks
-   * have heard nothing, or once its session is over and its client leaves it open. The looks are counted, and not their
-   * time, in which the process may have stood still.
+   * Counts what has arrived since the last look, and what was not read since. Ends it once it is old, once so many
+   * looks have heard nothing, or once its session is over and its client leaves it open. The looks are counted, and not
+   * their time, in which the process may have stood still.
    */
   look(mostSilent: number): void {
     this.#pieces.look(this.#streams.look());
@@ -274,8 +274,8 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   /**
-   * No frame comes between those of headers (RFC 9113, section 4.3): once a ping is answered, all that came before it is
-   * whole.
+   * No frame comes between those of headers (RFC 9113, section 4.3): once a ping is answered, all that came before it
+   * is whole.
    */
   #askWhole(): void {
     const session = this.#session;
