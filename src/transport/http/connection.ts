@@ -132,7 +132,9 @@ export class HttpConnection extends Connection {
       .on('data', (bytes) => this.#receive(bytes))
       .on('end', () => this.#end())
       .on('close', () => this.#close())
-      .on('resume', () => this.#resumed());
+      .on('resume', () => this.#resumed())
+      // Node takes its own listener away, as for CONNECT, and an error that nobody hears ends the process.
+      .on('error', () => {});
     admission.turns.add(this);
   }
 

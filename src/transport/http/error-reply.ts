@@ -79,8 +79,6 @@ export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket, 
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(socket: Duplex, observer?: RequestObserver): void {
-  // Node has taken its own listener away, and an error that nobody hears, such as a reset, ends the process.
-  socket.on('error', () => {});
   const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
   refuse(socket as Socket, error, observer);
 }
