@@ -310,6 +310,18 @@ test.each(['application/grpc+proto', 'application/grpc; charset=utf-8', 'applica
   },
 );
 
+test.each<[http2.OutgoingHttpHeaders, number]>([
+  [{ 'content-type': 'application/json' }, 415],
+  [{ ':method': 'PUT' }, 405],
+  [{ 'content-type': 'application/json', 'grpc-timeout': '20m' }, 415],
+])('a call %j whose body is no message of gRPC is refused, and ends nothing else', async (headers, http) => {
+  await using app = await GrpcApp.start({ listPlants: async () => page });
+  const session = rawSession(app.address);
+  expect(await rawCall(session, { ...CALL, ...headers }, Buffer.from('{"name":"Moss"}'))).toEqual({ http });
+  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toEqual({ http: 200, status: 0 });
+  session.destroy();
+});
+
 test('calls of another content type are closed with what they have sent: any number come on a connection', async () => {
   await using app = await GrpcApp.start({ listPlants: async () => page });
   const session = rawSession(app.address);

@@ -46,7 +46,7 @@ async function* messages<Message>(
   const iterator = source[Symbol.asyncIterator]();
   // When the client leaves during a write, Connect never asks for more, and nothing else would end the source.
   const end = () => {
-    void iterator.return?.();
+    void iterator.return?.().catch(() => {});
     if (isLimit(signal.reason)) endUnread(request);
   };
   using _ends = addAbortListener(signal, end);

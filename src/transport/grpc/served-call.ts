@@ -358,6 +358,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     // RFC 9110, section 15.5.6.
     const headers = { ':status': http, ...(http === 405 && { allow: 'POST' }) };
     if (!stream.closed) stream.respond(headers, { endStream: true });
+    // The library, which knows nothing of this answer, would answer a message that it cannot read, and Node throws.
+    stream.removeAllListeners('data').removeAllListeners('end');
     discard(this.#next);
   }
 
