@@ -61,7 +61,7 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     const expired = await mintToken({ owner: 'al', ownerClaim: 'sub', ttl: -60, scope });
     await using opened = await openConsole(scene, { token: expired });
     const { page } = opened;
-    await page.getByText('the token has expired').waitFor();
+    await page.getByText('the token has expired').first().waitFor();
     await page.getByText('--owner al ').waitFor();
     for (const pane of ['Plants', 'Log', 'Time', 'Instance']) {
       await page.getByRole('link', { name: pane, exact: true }).click();
