@@ -5,7 +5,7 @@ import type { EventLogOptions } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { nameOf, ownerName, subjectKey } from './arguments.ts';
 import { Progress, print } from './output.ts';
-import { storeConfig, withStore } from './with-store.ts';
+import { withStore } from './with-store.ts';
 
 /** `plantstore erase` */
 export const eraseCommand = (): Command =>
@@ -23,8 +23,8 @@ The events stay, with their positions and hashes, so every proof stays valid.
 docs/erasure.md lists other places that may hold the name, such as backups. On
 MongoDB the service may run meanwhile, and the user of MONGODB_URI needs the
 right to update events. On the embedded store, call ErasureService, or stop the
-service first. If the service publishes to Kafka, set KAFKA_BROKERS here too, or
-consumers may never hear of the erasure. The command does not ask for
+service first. If the service has ever published to Kafka, it tells the topic
+of the erasure, and only then removes the name. The command does not ask for
 confirmation.
 
 An interrupted erasure resumes when the service starts. To wait for its end, run
@@ -42,9 +42,8 @@ Example:
   {"position":42,"events":17,"subjectKey":"5bd1..."}`,
     )
     .action(async ({ owner, actor, key: given }: { owner: string; actor: string; key?: Uint8Array }) => {
-      const { kafka } = storeConfig();
       const { position, events, key } = await withStore('change', (store) =>
-        erase(store, { owner, actor, key: given }, kafka !== undefined),
+        erase(store, { owner, actor, key: given }),
       );
       if (position === undefined) console.error(`nothing to erase: "${owner}" has no events with content`);
       await print([JSON.stringify({ position, events, subjectKey: key && hex(key) })]);
@@ -53,10 +52,9 @@ Example:
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** Opens the log, because the erasure waits for its projector. A rejection says what that, or an append, met last. */
-async function erase(store: Store, request: EraseRequest, publishes: boolean): Promise<Erased> {
+async function erase(store: Store, request: EraseRequest): Promise<Erased> {
   let [fault, broken]: [unknown, Error | undefined] = [undefined, undefined];
   const options: EventLogOptions = {
-    publishes,
     onFault: (error) => {
       fault = error;
     },

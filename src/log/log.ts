@@ -62,7 +62,7 @@ export interface EventLogOptions {
    * undefined).
    */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
-  /** Whether events are published. If so, an erasure is complete only once the topic has its event. */
+  /** Whether this process publishes. Then, and once any has, an erasure is complete only once the topic has it. */
   readonly publishes?: boolean;
   readonly observer?: LogObserver;
 }

@@ -211,7 +211,7 @@ export interface Contact {
  * database servers may differ by much before one of them takes a good lease for such a one.
  */
 export const LONGEST_LEASE = 60_000;
-/** The lease of the instance that publishes. */
+/** The lease of the instance that publishes. A log is published once anybody has taken it. */
 export const PUBLISHER = 'publisher';
 /** The lease of who moves the read model, or repairs it. */
 export const PROJECTOR = 'projector';
@@ -334,6 +334,9 @@ export interface Store {
 
   /** The holder of a current lease with a contact. Always undefined for a store of a single process. */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
+
+  /** Whether anybody has ever taken a lease. */
+  wasLeased(name: string): Promise<boolean>;
 
   /** The OwnerErased events whose erasure is not complete, in ascending position. */
   unfinished(): Promise<readonly Unfinished[]>;

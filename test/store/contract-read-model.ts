@@ -235,6 +235,18 @@ export function readModelContract(open: OpenStore): void {
     );
 
     test(
+      'a lease that was taken once is known for ever, and no other',
+      on(async ({ store, second }) => {
+        expect(await store.wasLeased('publisher')).toBe(false);
+        await store.lease('publisher', 'one', 60_000);
+        await store.lease('publisher', 'one', 0);
+        const other = await second();
+        expect(await other.wasLeased('publisher')).toBe(true);
+        expect(await other.wasLeased('projector')).toBe(false);
+      }),
+    );
+
+    test(
       'giving a lease back that another holds takes nothing from the other',
       on(async ({ store, second }) => {
         const other = await second();

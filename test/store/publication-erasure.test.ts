@@ -140,33 +140,49 @@ test('a publisher that may not note that the topic has an erasure says why the e
   await store.close();
 });
 
-test('who was not told that the log is published leaves the name for the publisher, while there is one', async () => {
-  using directory = dataDirectory();
-  const store = await openErased(directory.path);
-  await project(store);
-  await store.erasurePublished(3, false);
-  expect(await store.lease('publisher', 'another', 60_000)).toBe(true);
-  const finisher = new Finisher(store, false);
-  for (let time = 0; time < 2; time++) {
-    await finisher.finish();
-    expect((await eventAt(store, 1))!.content).toBeUndefined();
-    expect(await store.unfinished()).toMatchObject([{ position: 3, erases: { owner: 'alice', isCleared: true } }]);
-  }
-  expect(finisher.waitsForTopic((await store.unfinished())[0]!)).toBe(true);
-  await store.erasurePublished(3, true);
-  await finisher.finish();
-  expect(await store.unfinished()).toEqual([]);
-  await store.close();
-});
+const PUBLISHERS = [
+  { what: 'somebody publishes', milliseconds: 60_000 },
+  { what: 'the publisher is away', milliseconds: 0 },
+];
 
-test('a name does not wait for a publisher that is gone', async () => {
+test.each(PUBLISHERS)(
+  'who was not told that the log is published leaves the name for the topic: $what',
+  async ({ milliseconds }) => {
+    using directory = dataDirectory();
+    const store = await openErased(directory.path);
+    await project(store);
+    await store.erasurePublished(3, false);
+    await store.lease('publisher', 'another', 60_000);
+    await store.lease('publisher', 'another', milliseconds);
+    const finisher = new Finisher(store, false);
+    for (let time = 0; time < 2; time++) {
+      await finisher.finish();
+      expect((await eventAt(store, 1))!.content).toBeUndefined();
+      expect(await store.unfinished()).toMatchObject([{ position: 3, erases: { owner: 'alice', isCleared: true } }]);
+    }
+    expect(finisher.waitsForTopic((await store.unfinished())[0]!)).toBe(true);
+    await store.erasurePublished(3, true);
+    await finisher.finish();
+    expect(await store.unfinished()).toEqual([]);
+    await store.close();
+  },
+);
+
+test('a name waits for no topic of a log that nobody has published, but for one that came before its contents went', async () => {
   using directory = dataDirectory();
   const store = await openErased(directory.path);
   await project(store);
   await store.erasurePublished(3, false);
-  await store.lease('publisher', 'another', 60_000);
-  await store.lease('publisher', 'another', 0);
-  await new Finisher(store, false).finish();
+  const meanwhile = override(store, {
+    async *eraseContents(owner, by) {
+      await store.lease('publisher', 'another', 0);
+      yield* store.eraseContents(owner, by);
+    },
+  });
+  await new Finisher(meanwhile, false).finish();
+  expect(await store.unfinished()).toMatchObject([{ position: 3, erases: { owner: 'alice', isCleared: true } }]);
+  const unpublished = override(store, { wasLeased: async () => false });
+  await new Finisher(unpublished, false).finish();
   expect(await store.unfinished()).toEqual([]);
   await store.close();
 });

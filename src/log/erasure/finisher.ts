@@ -1,4 +1,4 @@
-import { monotonic, randomUUID } from '../../time/host.ts';
+import { monotonic } from '../../time/host.ts';
 import { Pace } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { isIntact } from '../event/chain.ts';
@@ -33,12 +33,10 @@ export const eventsErased = (logged: LoggedEvent | undefined): number =>
  */
 export class Finisher {
   readonly #store: Store;
-  readonly #isPublisher: boolean;
-  /** Whether another process publishes this log, as it stood at the last look. */
-  #hasPublisher = false;
+  /** Whether an erasure waits for the topic. Once anybody has published the log, that stays. */
+  #publishes: boolean;
   readonly #signal: AbortSignal | undefined;
   readonly #lease: Lease;
-  readonly #id = randomUUID();
   #pending: LogStatus['erasures'] = { count: 0, since: undefined };
   #running: Promise<void> | undefined;
   /** The oldest unfinished erasure, and when it was first seen. */
@@ -47,12 +45,12 @@ export class Finisher {
   readonly #progress = new Map<number, EraseProgress>();
 
   /**
-   * `publishes`: an erasure is complete only once the topic has its event. So it is while another process publishes,
-   * whatever this one was told. The signal ends the work.
+   * `publishes`: an erasure is complete only once the topic has its event. So it is, whatever this process was told,
+   * once any process has published the log. The signal ends the work.
    */
   constructor(store: Store, publishes: boolean, signal?: AbortSignal) {
     this.#store = store;
-    this.#isPublisher = publishes;
+    this.#publishes = publishes;
     this.#signal = signal;
     this.#lease = new Lease(store, 'erasure');
   }
@@ -65,10 +63,6 @@ export class Finisher {
   /** What is being done here for the OwnerErased event at a position. Undefined: nothing now. */
   progress(position: number): EraseProgress | undefined {
     return this.#progress.get(position);
-  }
-
-  get #publishes(): boolean {
-    return this.#isPublisher || this.#hasPublisher;
   }
 
   /** Whether only the topic is missing. */
@@ -103,9 +97,7 @@ export class Finisher {
 
   async #finish(): Promise<void> {
     const unfinished = await this.look();
-    // It is refused where another has it, and over at once otherwise.
-    if (unfinished.length > 0 && !this.#isPublisher)
-      this.#hasPublisher = !(await this.#store.lease(PUBLISHER, this.#id, 1));
+    if (unfinished.length > 0) await this.#askPublished();
     const checkpoint = await this.#store.checkpoint();
     const reached = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
     const ready = reached.filter(isIntact);
@@ -117,12 +109,18 @@ export class Finisher {
     for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
     if (removed.length > 0)
       for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn(pace);
+    // Once more: who began to publish since may have published contents before they were removed.
+    await this.#askPublished();
     const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
     if (complete.length === 0) return;
     // `erases` goes last: until then everybody sees that the erasure is not complete.
     await this.#store.cleared();
     const positions = complete.map(({ position }) => position);
     await this.#store.endErasures(positions, this.#publishes);
+  }
+
+  async #askPublished(): Promise<void> {
+    this.#publishes ||= await this.#store.wasLeased(PUBLISHER);
   }
 
   async #remove(erasure: Unfinished, pace: Pace): Promise<void> {

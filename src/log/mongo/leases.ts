@@ -51,5 +51,7 @@ export function mongoLeases({ leases }: Collections, clock: CausalClock, transac
     return known?.contact === undefined || known.over ? undefined : { holder: known.holder, ...known.contact };
   };
 
-  return { lease, leaseholder };
+  const wasLeased: Store['wasLeased'] = async (name) => (await read(name)) !== null;
+
+  return { lease, leaseholder, wasLeased };
 }

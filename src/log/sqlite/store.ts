@@ -100,6 +100,7 @@ function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead:
    */
   const lookUps = new ReadQueue();
   const takeLease = db.prepare(LEASE);
+  const findLease = db.prepare('SELECT 1 FROM leases WHERE name = ?');
   const selectId = prepareQuery(db, 'SELECT id FROM log');
   // A repair, which is never alone, needs its snapshot to the end.
   const onAdvanced = () => alone && writeAheadLog.bound();
@@ -135,6 +136,10 @@ function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead:
 
     async leaseholder() {
       return undefined;
+    },
+
+    async wasLeased(name) {
+      return findLease.get(name) !== undefined;
     },
 
     mayRead: () => writeAheadLog.mayRead(),

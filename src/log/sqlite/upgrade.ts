@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { IN_USE, SQLITE_BUSY, sync } from '../../files.ts';
 import { BrokenChainError } from '../event/chain.ts';
-import type { Store } from '../store.ts';
+import { PUBLISHER, type Store } from '../store.ts';
 import {
   appendErasures,
   type FormerErasure,
@@ -96,10 +96,14 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
   await appendErasures(store, end, notes);
 }
 
-/** Keeps the id of the log, and ends both write-ahead logs: the files lack what they hold, and are about to move. */
+/**
+ * Keeps the id of the log, and whether it was published, and ends both write-ahead logs: the files lack what they hold,
+ * and are about to move.
+ */
 function finish(db: DatabaseSync, path: string, copy: string): void {
   db.prepare('ATTACH ? AS new').run(copy);
   db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log');
+  db.prepare('INSERT INTO new.leases SELECT * FROM main.leases WHERE name = ?').run(PUBLISHER);
   closeJournal(db, 'new', copy);
   closeJournal(db, 'main', path);
 }

@@ -4,6 +4,7 @@ import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { added } from '../../support/events.ts';
+import { override } from '../../support/faulty-store.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { readTopic } from '../../support/kafka-records.ts';
 import { Instance } from '../../support/publication.ts';
@@ -55,7 +56,9 @@ export function erasure(bench: KafkaBench): void {
     bench.withInstance(async (instance, settings, directory) => {
       await instance.publisher.close();
       await instance.append(added('bob', 1n), added('alice', 1n));
-      const log = await openLog(openSqlite(directory), { onFault: () => {} });
+      const store = openSqlite(directory);
+      // As of a log that nobody has published yet.
+      const log = await openLog(override(store, { wasLeased: async () => false }), { onFault: () => {} });
       for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }));
       await log.close();
       await using first = await Instance.start(directory, settings);

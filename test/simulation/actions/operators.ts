@@ -60,11 +60,7 @@ export function verify(world: World): void {
 /** `plantstore erase`. */
 export function eraseByCommand(world: World, request: EraseRequest): void {
   run(world, request.actor, async (store) => {
-    const log = await openLog(store, {
-      limits: { knownOwners: 1 },
-      publishes: world.plan.publishes,
-      onFault: () => {},
-    });
+    const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
     try {
       return await erase(world, log, request);
     } finally {

@@ -253,6 +253,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: `!erases.isPublished && position <= published + 1_000)`,
   },
   {
+    what: 'an erasure by somebody who does not publish does not wait for the topic',
+    file: 'log/erasure/finisher.ts',
+    from: `this.#publishes ||= await this.#store.wasLeased(PUBLISHER);`,
+    to: ``,
+  },
+  {
     what: 'contents are removed before the read model has their events',
     file: 'log/erasure/finisher.ts',
     from: `each.position <= checkpoint && !`,

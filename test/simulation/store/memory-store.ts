@@ -295,6 +295,10 @@ export class MemoryStore implements Store {
     });
   }
 
+  wasLeased(name: string): Promise<boolean> {
+    return this.old('wasLeased', ({ leases }) => leases.has(name));
+  }
+
   unfinished(): Promise<readonly Unfinished[]> {
     return this.old('unfinished', unfinishedIn);
   }
