@@ -148,6 +148,22 @@ describe('a client', () => {
     const stuck = new PlantStore({ url: service.url, token: () => 'old' });
     await expect(stuck.get(1)).rejects.toThrow(UnauthenticatedError);
   });
+
+  test('takes no other refusal to the token: it asks for none, and does not send the request again', async () => {
+    const token = await service.token(randomUUID());
+    let [asked, sent] = [0, 0];
+    const store = new PlantStore({
+      url: service.url,
+      // Another one each time, as from an issuer that is asked anew.
+      token: () => (asked++ === 0 ? token : 'another'),
+      fetch: (...request) => {
+        sent++;
+        return fetch(...request);
+      },
+    });
+    await expect(store.get(7)).rejects.toThrow(PlantNotFoundError);
+    expect([asked, sent]).toEqual([1, 1]);
+  });
 });
 
 describe('a watch', () => {
