@@ -115,3 +115,26 @@ test('a command that its sender gives up before it is sent is left to the commit
   await expect(givenUp).rejects.toThrow('taken back');
   expect(await sent.promise).toBe(1);
 });
+
+test('what waits for the writer, sent or not, counts as pending: the bound on waiting commands is of both', async () => {
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const sent = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<() => void>();
+  const openLink: OpenLink = (_contact, listener) => {
+    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
+    end.resolve(() => listener.ended(undefined));
+    return { send: () => sent.resolve(), finish: () => {}, close: () => {} };
+  };
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
+  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
+  await forwarder.opened;
+  const submit = () => forwarder.submit({ type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n }, undefined);
+  const all = [submit(), submit()].map((command) => command.catch(() => {}));
+  await sent.promise;
+  all.push(submit().catch(() => {}));
+  expect(forwarder.pending).toBe(3);
+  (await end.promise)();
+  await Promise.all(all);
+  expect(forwarder.pending).toBe(0);
+});

@@ -97,3 +97,30 @@ describe.each([
     await close();
   });
 });
+
+test('a command that was about to be sent when its link ended is in no doubt: its refusal waits for nothing', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  await append(store, added('alice', 1n));
+  const writer = { holder: 'other', address: 'other', secret: '' };
+  const led = override(store, { lease: async () => false, leaseholder: async () => writer });
+  const log = await openLog(led, { onFault: () => {}, limits: { commitLimit: 2_000 } });
+  let sends = 0;
+  let listener: LinkListener | undefined;
+  log.join({
+    ...{ contact: () => ({ address: 'this' }), onReachable: () => {}, onFault: () => {} },
+    openLink: (_writer, given) => {
+      listener = given;
+      setImmediate(() => given.answered(create(ForwardResponseSchema, { position: 1n })));
+      return { send: () => void sends++, finish: () => given.ended(undefined), close: () => {} };
+    },
+  });
+  await expect.poll(() => log.status.role).toBe('forwards');
+  const plant = { id: 1n, name: 'Fern', tag: undefined };
+  const answer = log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant });
+  // Commands are sent in the next turn of the event loop.
+  listener!.ended(new Error('cut'));
+  await expect(answer).rejects.toMatchObject({ reason: 'PLANT_ALREADY_EXISTS' });
+  expect(sends).toBe(0);
+  await log.close();
+  await cleanup();
+});
