@@ -27,8 +27,13 @@ const keeper = (log: object) => ({
   left: () => {},
 });
 
-test('an erasure ends a beginning that is not read yet, so that nothing erased is sent afterwards', async () => {
+test.each<[string, string, string, (erase: () => void, replace: () => void) => void]>([
+  ['an erasure', 'so that nothing erased is sent afterwards', 'OVERLOADED', (erase) => erase()],
+  // The new log would not tell of anything: the watch would stay silent for ever.
+  ['another log in its place', 'and no other begins', 'STORE_UNAVAILABLE', (_, replace) => replace()],
+])('%s ends a beginning that is not read yet, %s', async (_, __, reason, happen) => {
   let erase = () => {};
+  const replaced = new AbortController();
   const log = {
     list: async () => ({ plants: rows, position: rows.length }),
     status: { head: rows.length },
@@ -38,14 +43,16 @@ test('an erasure ends a beginning that is not read yet, so that nothing erased i
       return () => {};
     },
     onRowsOutdated: () => () => {},
-    changed: new AbortController().signal,
+    changed: replaced.signal,
   } as unknown as WatchedLog;
   const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
   const watch = watches.open({ ...ALICE, validity: VALID }, VIEWER);
   const pieces = (await watch.begin(undefined))[Symbol.asyncIterator]();
   await pieces.next();
-  erase();
-  await expect(pieces.next()).rejects.toMatchObject({ reason: 'OVERLOADED' });
+  happen(erase, () => replaced.abort());
+  await expect(pieces.next()).rejects.toMatchObject({ reason });
+  if (replaced.signal.aborted)
+    expect(() => watches.open({ ...ALICE, validity: VALID }, VIEWER)).toThrow('the log was replaced');
 });
 
 test.each([
