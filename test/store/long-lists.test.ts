@@ -132,6 +132,35 @@ test('a long list shows nothing more once its owner is erased, wherever that was
   for (const log of logs) await log.close();
 });
 
+test('a long list that cannot begin leaves no snapshot open', async () => {
+  const store = openSqlite(temporaryDirectory(onTestFinished));
+  await fill(store, LONG, 'alice');
+  let [opened, closed] = [0, 0];
+  const log = await openLog(
+    override(store, {
+      snapshot: async () => {
+        opened++;
+        const snapshot = await store.snapshot();
+        // As of a read model whose checkpoint was lost. While it is open, nothing is cleared behind it.
+        return {
+          ...snapshot,
+          position: undefined,
+          close: async () => {
+            closed++;
+            await snapshot.close();
+          },
+        };
+      },
+    }),
+    { onFault: () => {} },
+  );
+  onTestFinished(() => log.close());
+  const list = log.list({ owner: 'alice', after: undefined, limit: undefined });
+  await expect(list).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+  expect(opened).toBeGreaterThan(0);
+  expect(closed).toBe(opened);
+});
+
 test('those who ask for the same list at once share one read of it, and get the same object', async () => {
   const { store, cleanup } = await openSqliteStore();
   let reads = 0;
