@@ -141,6 +141,30 @@ export function auditContract(name: string, open: OpenDatabase): void {
     );
 
     test(
+      'an import that goes on finds what an erasure has removed since, also before what an earlier one had removed',
+      on(async ({ store }) => {
+        const from = await open();
+        const events = await append(from.store, added('later', 1n, 'Secret'), added('earlier', 1n), added('other', 1n));
+        let head = headAt(events.at(-1)!);
+        for (const owner of ['earlier', 'later']) {
+          const erases = { owner, key: new Uint8Array(16), isCleared: false, isPublished: false };
+          const erased: OwnerErased = { type: 'OwnerErased', actor: 'operator', erased: 1, subject: subjectOf(erases) };
+          const event = seal(head, erased, randomUUID(), 0);
+          await from.store.append([{ ...event, erases }]);
+          head = headAt(event);
+          await drain(from.store.eraseContents(owner, head.position));
+          await from.store.endErasures([head.position], false);
+        }
+        // As an import of an export between the two erasures leaves it that is cut off.
+        await store.append([events[0]!, withoutContent(events[1]!, 4), events[2]!]);
+        await expect(drain(importLog(store, exportedEvents(from.store, 0, head.position)))).rejects.toThrow(
+          'the store has the content of the event at position 1, of an owner who was erased since',
+        );
+        await from.cleanup();
+      }),
+    );
+
+    test(
       'no service starts on the beginning of a log that lacks the erasure of an owner, which an import goes on from',
       on(async ({ store, second }) => {
         const from = await open();
