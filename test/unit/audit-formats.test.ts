@@ -8,7 +8,7 @@ import { recordMessage } from '../../src/audit/formats/event-protobuf.ts';
 import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { parseEvent } from '../../src/audit/formats/parse-event.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import { seal } from '../../src/log/event/chain.ts';
+import { seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { loggedArbitrary } from '../support/arbitraries.ts';
 import { encoded } from '../support/encoded.ts';
@@ -58,6 +58,14 @@ describe.each(names)('%s', (format) => {
     const bytes = Buffer.from(FORMATS[format].encode(Array.from({ length: 4 }, () => events).flat()));
     expect(bytes.length).toBeGreaterThan(300_000);
     expect(await decoded(bytes, [70_001])).toEqual([...events, ...events, ...events, ...events]);
+  });
+
+  test('an erasure that is not complete comes back with the owner whom it erases, for whoever goes on with it', async () => {
+    const erases = { owner: 'alice/é %', key: new Uint8Array(16).fill(7), isCleared: false, isPublished: false };
+    const erased = { type: 'OwnerErased', actor: 'operator', erased: 0, subject: subjectOf(erases) } as const;
+    const event = { ...seal(EMPTY_HEAD, erased, 'e', 0), erases };
+    const [back] = await decoded(Buffer.from(FORMATS[format].encode([event])));
+    expect(back).toMatchObject({ position: 1, erases: { owner: erases.owner, key: erases.key } });
   });
 
   test('an export that was cut off is not taken for a whole one', async () => {
