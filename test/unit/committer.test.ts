@@ -3,6 +3,7 @@ import { openLog } from '../../src/log/log.ts';
 import type { AppendOutcome } from '../../src/log/observer.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 
 const addOf = (id: bigint) =>
   ({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant: { id, name: 'Fern', tag: undefined } }) as const;
@@ -25,4 +26,30 @@ test('a command that lost its position is decided at the end of the log as it is
   await append(others, added('bob', id++));
   expect(await log.submit(addOf(1n))).toMatchObject({ position: 3 });
   expect(outcomes).toEqual(['conflict', 'landed']);
+});
+
+test('a command is refused as not applied when its time is over before anything was sent, and appended no later', async () => {
+  const { store } = await openMemoryStore();
+  let isAway = false;
+  const away = override(store, {
+    head: async () => {
+      if (isAway) throw new Error('away');
+      return store.head();
+    },
+    // So long that what is known of the end of the log is too old to append behind it.
+    get: async (keys) => {
+      isAway = true;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return store.get(keys);
+    },
+  });
+  const log = await openLog(away, { onFault: () => {}, limits: { commitLimit: 300 } });
+  onTestFinished(() => log.close());
+  const add = log.submit(addOf(1n));
+  await expect(add).rejects.toMatchObject({
+    reason: 'STORE_UNAVAILABLE',
+    message: expect.stringContaining('not applied'),
+  });
+  isAway = false;
+  expect(await log.head()).toMatchObject({ position: 0 });
 });
