@@ -4,7 +4,7 @@ import { Metrics } from '../../src/observe/metrics/metrics.ts';
 import { logGauges } from '../../src/start/gauges.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { added, append, project } from '../support/events.ts';
-import { override } from '../support/faulty-store.ts';
+import { override, withoutProjector } from '../support/faulty-store.ts';
 
 async function lastOf<Item>(items: AsyncIterable<Item>): Promise<Item | undefined> {
   let last: Item | undefined;
@@ -32,6 +32,21 @@ test('an instance that may not erase holds up none that may', async () => {
   const outcome = await lastOf(log.erase({ owner: 'gone', actor: 'operator', key }));
   expect(outcome).toMatchObject({ position: 2, events: 1 });
   for (const each of [first, log]) await each.close();
+});
+
+test('an erasure that a read model which stands still holds up is told as such, after a minute without any step of it', async () => {
+  const { store } = await openMemoryStore();
+  await append(store, added('gone', 1n));
+  const log = await openLog(withoutProjector(store), { onFault: () => {} });
+  const erasing = log.erase({ owner: 'gone', actor: 'operator' });
+  for (let steps = 0; steps < 5; steps++) await erasing.next();
+  const { now } = performance;
+  using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 61_000);
+  const refused = async () => {
+    for (let steps = 0; steps < 20; steps++) await erasing.next();
+  };
+  await expect(refused()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
+  await log.close();
 });
 
 test('a clock that was a year ahead is told by the log, and does not hide how long an erasure waits', async () => {
