@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { type KafkaClient, within } from '../../src/publisher/kafka/client.ts';
 import { TopicReader } from '../../src/publisher/kafka/reader.ts';
+import { fromCommitted, toCommitted } from '../../src/publisher/kafka/topics.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import { added, chain } from '../support/events.ts';
 
@@ -57,4 +58,21 @@ test('a reader whose group may not be joined says why', async () => {
   };
   const client = { ranges: async () => [{ low: 0, stable: 1 }], consumer: () => consumer } as unknown as KafkaClient;
   await expect(TopicReader.open(client, 'events', 'group', [0])).rejects.toBe(refused);
+});
+
+test.each([
+  '',
+  'null',
+  '{}',
+  '{"hash":7,"ends":[1]}',
+  '{"hash":"00","ends":7}',
+  '{"hash":"00","ends":[]}',
+  '{"hash":"00","ends":[1.5]}',
+])('a committed offset with the metadata %j is not taken for a checkpoint', (metadata) => {
+  expect(() => fromCommitted({ offset: 7, metadata })).toThrow('was not written by the publisher');
+});
+
+test('a checkpoint comes back from its committed offset', () => {
+  const checkpoint = { position: 7, hash: '00', ends: [3, -1] };
+  expect(fromCommitted(toCommitted(checkpoint))).toEqual(checkpoint);
 });
