@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
+import { LEFT, OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
+import { RequestPermit } from '../../src/transport/admission/request-permit.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 import { ReadPace } from '../../src/transport/grpc/read-pace.ts';
@@ -537,6 +538,14 @@ describe('an admission', () => {
     await expect(admission.permit('erin', 'grpc')).rejects.toBe(OVERLOADED);
     expect(shed).toEqual(['connect owner', 'grpc in_flight']);
     expect([admission.inFlight, admission.waiting]).toEqual([4, 0]);
+  });
+
+  test('gives no permit to a request that is over, which would never give it back', () => {
+    const { admission } = scene({});
+    const permit = new RequestPermit();
+    permit.end();
+    expect(() => permit.take(admission, 'alice', 'rest')).toThrow(LEFT);
+    expect(admission.inFlight).toBe(0);
   });
 
   test('refuses what an owner sends beyond its rate, once the connection counts for it', () => {
