@@ -1,12 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
-import { ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import { ForwardRequestSchema, ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
 import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS, plantOfTexts, withId } from '../../src/domain/plant.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { Forwarder, type ForwardingParts } from '../../src/log/forward/forwarder.ts';
 import type { Link, OpenLink } from '../../src/log/forward/hop.ts';
+import { messageOf } from '../../src/log/forward/messages.ts';
 import { Receiver } from '../../src/log/forward/receiver.ts';
 import type { ForwardObserver } from '../../src/log/observer.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
@@ -137,4 +138,26 @@ test('what waits for the writer, sent or not, counts as pending: the bound on wa
   (await end.promise)();
   await Promise.all(all);
   expect(forwarder.pending).toBe(0);
+});
+
+test('a command with a field that the writer does not know ends the link: nobody waits for its outcome', async () => {
+  const identity = selfSigned();
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const submit = () => expect.unreachable();
+  const receiver = new Receiver({ follower, submit, observer: undefined, onFault: () => {} });
+  receiver.open('secret');
+  const addInternal = (registry: Registry) => addForwarding(registry, () => receiver);
+  await using app = await GrpcApp.start({}, { identity, addInternal, isInstance: () => true });
+  const contact = { address: app.address, secret: 'secret', certificate: leafCertificate(identity) };
+  const [answered, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+  const link = linksOf(() => identity)(contact, { answered: () => answered.resolve(), ended: ended.resolve });
+  await answered.promise;
+  const command = messageOf(
+    { type: 'DeletePlant', owner: 'alice', actor: 'alice', id: 7n },
+    { number: 1, eventId: 'id', timeLeft: 1_000 },
+  );
+  command.$unknown = [{ no: 1_000, wireType: 0, data: Uint8Array.of(1) }];
+  link.send(create(ForwardRequestSchema, { commands: [command] }));
+  expect(String(await ended.promise)).toContain('UNIMPLEMENTED');
 });
