@@ -1,3 +1,4 @@
+import { boundedText } from '../bounded-text.ts';
 import { counted } from '../domain/counted.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
@@ -50,7 +51,7 @@ export type Post = (endpoint: string, body: string, signal: AbortSignal) => Prom
 
 const overHttp: Post = async (endpoint, body, signal) => {
   const response = await fetch(endpoint, { method: 'POST', body, signal, redirect: 'error' });
-  return { status: response.status, body: await textOf(response) };
+  return { status: response.status, body: await boundedText(response, MAX_ANSWER, 'the witness') };
 };
 
 const endpointAt = ({ href }: URL): string => `${href.replace(/\/$/, '')}/add-checkpoint`;
@@ -142,15 +143,3 @@ function saysForked({ older, status, body }: Answer, { size }: SignedCheckpoint)
 
 /** The status and the beginning of the body, in one line. */
 const statusOf = ({ status, body }: Answer): string => `${status} ${JSON.stringify(body.slice(0, 200))}`;
-
-/** The body of a witness's answer. Rejects when it has more than 64 KiB. */
-export async function textOf(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > MAX_ANSWER) throw new Error('the answer of the witness is too long');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}

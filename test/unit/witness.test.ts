@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pause } from '../../src/time/pause.ts';
@@ -12,6 +13,7 @@ import { treeHash } from '../../src/tlog/tree.ts';
 import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
 import {
   type Post,
+  statusOfUnsigned,
   WitnessAheadError,
   WitnessClient,
   WitnessForkedError,
@@ -309,4 +311,23 @@ describe('a witness', () => {
     server.close();
     await once(server, 'close');
   });
+});
+
+test('of the answer of a witness no more is read than it may have', async () => {
+  let open: Promise<unknown> | undefined;
+  const server = createServer((_, response) => {
+    open = once(response, 'close');
+    const send = () => {
+      while (!response.destroyed && response.write('x'.repeat(60_000)));
+    };
+    response.on('drain', send);
+    send();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const asked = statusOfUnsigned(url, ORIGIN, AbortSignal.timeout(5_000));
+  await expect(asked).rejects.toThrow('the witness answered with more than 65536 bytes');
+  await open;
+  server.close();
+  await once(server, 'close');
 });

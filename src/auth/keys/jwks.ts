@@ -6,6 +6,7 @@ import {
   type JSONWebKeySet,
   type JWSHeaderParameters,
 } from 'jose';
+import { boundedText } from '../../bounded-text.ts';
 import { Backoff } from '../../time/backoff.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -201,22 +202,10 @@ export async function fetchKeys(url: URL, timeout: number, closing?: AbortSignal
       await response.body?.cancel();
       throw new Error(`the issuer answered ${response.status}`);
     }
-    return keySetIn(await readBounded(response));
+    return keySetIn(await boundedText(response, MAX_JWKS_BYTES, 'the issuer'));
   } catch (error) {
     throw late.aborted ? new Error('the request timed out') : error;
   }
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  // Leaving the loop early cancels the body and closes the connection.
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_JWKS_BYTES) throw new Error(`the issuer answered with more than ${MAX_JWKS_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function keySetIn(text: string): JSONWebKeySet {
