@@ -20,7 +20,8 @@ export const CLOCK_TOLERANCE = 30;
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 
 // RFC 8725, section 3.11: a token of another type (dpop+jwt, logout+jwt, secevent+jwt) was not issued for access. An ID
-// token has no type of its own; its audience distinguishes it.
+// token has no type of its own; its audience distinguishes it. A logout or security event token without its type has a
+// claim `events` (RFC 8417, section 2.2).
 const TYPES = new Set(['jwt', 'at+jwt']);
 
 /** The last second of the year 9999. A later time is a mistake, or is to make a token that never expires. */
@@ -65,7 +66,7 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string, p
     if (why !== undefined) throw new Refusal(why, subjectOf(payload));
     // The service supports no critical extension, not even the one that jose supports (RFC 7515, section 4.1.11).
     if (header.crit !== undefined) throw new Refusal('critical_header', subjectOf(payload));
-    if (!isAccessToken(header.typ)) throw new Refusal('type', subjectOf(payload));
+    if (!isAccessToken(header.typ) || payload.events !== undefined) throw new Refusal('type', subjectOf(payload));
     // The service cannot check the proof of possession that such a token requires (RFC 9449, section 7.2; RFC 8705,
     // section 3).
     if (payload.cnf !== undefined) throw new Refusal('sender_constrained', subjectOf(payload));

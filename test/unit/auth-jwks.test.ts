@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { fetchKeys } from '../../src/auth/keys/jwks.ts';
 import { trust } from '../support/authentication.ts';
 import { type Behaviour, Issuer } from '../support/issuer.ts';
 import { signingKey } from '../support/jws.ts';
@@ -19,6 +20,37 @@ const FAILURES: readonly [Behaviour, RegExp, timeout?: number][] = [
   ['hangs up', /fetch failed/],
   ['redirects', /answered 302/],
 ];
+
+/** Keys that verify no token of this service. */
+const UNFIT: readonly [string, object][] = [
+  ['for an algorithm that is not taken', { alg: 'RS512' }],
+  ['for encryption', { use: 'enc' }],
+  ['for another use', { use: 'jwt-svid' }],
+  ['that may only sign', { key_ops: ['sign'] }],
+  ['with operations that are none', { key_ops: 7 }],
+  ['with its private part', { d: 'AA' }],
+  ['that is too short', { n: 'A'.repeat(171) }],
+  ['of another curve', { kty: 'EC', crv: 'P-384' }],
+];
+
+test.each(UNFIT)('an issuer whose only key is one %s has none: readiness and doctor say so', async (_, published) => {
+  await using issuer = await Issuer.start();
+  issuer.keySet = [{ ...issuer.rsa.jwk, ...published }];
+  using door = trust(issuer);
+  await expect
+    .poll(() => door.keys.ready().detail, PATIENT)
+    .toContain('no signing key for RS256, PS256, ES256 or EdDSA');
+  expect(door.keys.ready().ready).toBe(false);
+  await expect(fetchKeys(issuer.jwksUrl, 5_000)).rejects.toThrow('no signing key');
+});
+
+test('a key that the issuer gives twice is one, and what is no key beside it is left out', async () => {
+  await using issuer = await Issuer.start();
+  const { ed25519 } = issuer;
+  issuer.keySet = [null, ed25519.jwk, 7, Object.fromEntries(Object.entries(ed25519.jwk).toReversed())] as never;
+  using door = trust(issuer);
+  expect(await door.judge(issuer.token({ key: ed25519 }))).toBeUndefined();
+});
 
 /** Has a token verified and remembered. Keys are there first: what is verified while they come is not remembered. */
 async function remember(door: ReturnType<typeof trust>, token: string): Promise<void> {

@@ -4,6 +4,7 @@ import {
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
+  type JWK,
   type JWSHeaderParameters,
 } from 'jose';
 import { boundedText } from '../../bounded-text.ts';
@@ -186,12 +187,20 @@ export function fetchFailure({ message, cause }: Error): string {
 /** Most bytes of a key set. Real ones have a few thousand. */
 const MAX_JWKS_BYTES = 1024 * 1024;
 
-const SIGNING_KEY_TYPES = new Set(['RSA', 'EC', 'OKP']);
+/** The algorithms of tokens, by the type and curve of their keys (RFC 7518, RFC 8037, RFC 9864). */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['RS256', 'PS256'],
+  'EC P-256': ['ES256'],
+  'OKP Ed25519': ['EdDSA', 'Ed25519'],
+};
+
+/** Characters of the modulus of an RSA key of 2,048 bits, the shortest that is taken (RFC 7518, section 3.3). */
+const MODULUS = 342;
 
 /**
  * Fetches the keys of an issuer, which may be faulty. Accepts only status 200, so it follows no redirects, and at most
- * MAX_JWKS_BYTES. An answer without a signing key is an error, because otherwise every token would seem forged. Rejects
- * after `timeout` milliseconds, and when `closing` aborts.
+ * MAX_JWKS_BYTES. An answer without a key that can verify a token is an error, because otherwise every token would seem
+ * forged. Rejects after `timeout` milliseconds, and when `closing` aborts.
  */
 export async function fetchKeys(url: URL, timeout: number, closing?: AbortSignal): Promise<JSONWebKeySet> {
   const late = AbortSignal.timeout(timeout);
@@ -208,15 +217,25 @@ export async function fetchKeys(url: URL, timeout: number, closing?: AbortSignal
   }
 }
 
+/** The keys of an answer. One that is there twice is one: tokens do not tell which they mean. */
 function keySetIn(text: string): JSONWebKeySet {
-  let keySet: { keys?: { kty?: unknown; use?: unknown }[] } | null;
+  let keySet: { keys?: unknown } | null;
   try {
     keySet = JSON.parse(text);
   } catch {
     throw new Error('the answer of the issuer is not JSON');
   }
-  const isSigningKey = (key: { kty?: unknown; use?: unknown } | null) =>
-    SIGNING_KEY_TYPES.has(key?.kty as string) && key!.use !== 'enc';
-  if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the answer of the issuer has no signing key');
-  return keySet as JSONWebKeySet;
+  const found: readonly unknown[] = Array.isArray(keySet?.keys) ? keySet.keys : [];
+  const keys = found.filter((key): key is JWK => typeof key === 'object' && key !== null);
+  if (!keys.some(canVerify))
+    throw new Error('the answer of the issuer has no signing key for RS256, PS256, ES256 or EdDSA');
+  return { keys: [...new Map(keys.map((key) => [JSON.stringify(key, SELECTING), key])).values()] };
+}
+
+/** Whether a key can verify a token. Of one that says nothing of its use, jose takes that it can. */
+export function canVerify({ kty, crv, alg, use = 'sig', key_ops = ['verify'], n, d }: JWK): boolean {
+  const algorithms = ALGORITHMS[crv === undefined ? `${kty}` : `${kty} ${crv}`];
+  if (algorithms === undefined || (alg !== undefined && !algorithms.includes(alg))) return false;
+  if (use !== 'sig' || !Array.isArray(key_ops) || !key_ops.includes('verify') || d !== undefined) return false;
+  return kty !== 'RSA' || (typeof n === 'string' && n.length >= MODULUS);
 }

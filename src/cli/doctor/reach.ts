@@ -1,4 +1,4 @@
-import { fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
+import { canVerify, fetchFailure, fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../domain/counted.ts';
 import type { Dependency } from '../../observe/health.ts';
@@ -68,10 +68,11 @@ function reachable(host: string): string {
 /** Examines whether the issuer of tokens gives its keys. */
 export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> {
   if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
-  const { href } = issuer.jwksUrl;
+  // Without its query, which may have a secret.
+  const href = issuer.jwksUrl.origin + issuer.jwksUrl.pathname;
   try {
     const { keys } = await fetchKeys(issuer.jwksUrl, LIMIT);
-    return ok('issuer', `${href} has ${counted(keys.length, 'key')}`);
+    return ok('issuer', `${href} has ${counted(keys.filter(canVerify).length, 'key')} for tokens`);
   } catch (error) {
     const fault = `${href}: ${fetchFailure(error as Error)}; the service cannot verify new tokens`;
     return fail('issuer', `${fault}: correct JWKS_URL, or let this machine reach the issuer`);

@@ -4,8 +4,8 @@ const EXPIRED = refused('expired', 'the token has expired; get a new one');
 const EARLY = refused('not_yet_valid', 'the token is not valid yet; its claim nbf must not be in the future');
 const ETERNAL = refused('no_expiry', 'the token has no valid expiry; its claim exp must be a number');
 const ISSUER = refused('issuer', 'the claim iss of the token names an issuer that this service does not trust');
-const AUDIENCE = refused('audience', 'the token is for another service; its claim aud does not name this one');
-const TYPE = refused('type', 'the token is not an access token, according to its header typ');
+const AUDIENCE = refused('audience', 'the token is not for this service; its claim aud does not name it');
+const TYPE = refused('type', 'the token is not an access token, according to its header typ or its claim events');
 const BOUND = refused(
   'sender_constrained',
   'the token is bound to a key by its claim cnf, so it is not a bearer token',
@@ -53,6 +53,9 @@ export const claimAttacks: readonly Attack[] = [
   claims('an audience in an object', AUDIENCE, { aud: { 0: 'https://plants.test', length: 1 } }),
   claims('an empty list of audiences', AUDIENCE, { aud: [] }),
   claims('no audience', AUDIENCE, { aud: undefined }),
+  claims('a logout token without its type', TYPE, {
+    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  }),
   claims('expired long ago', EXPIRED, { exp: 1 }),
   claims('expired before the epoch', EXPIRED, { exp: -1 }),
   timed('expired by just more than clocks may differ', EXPIRED, (now) => ({ exp: now - 30 })),

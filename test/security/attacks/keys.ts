@@ -3,7 +3,10 @@ import { compact, signAs } from '../../support/jws.ts';
 import { type Attack, forged, refused, token } from './attack.ts';
 import type { Scene } from './scene.ts';
 
-const AMBIGUOUS = refused('ambiguous_key', 'several keys of the issuer fit the token; its header kid must name one');
+const AMBIGUOUS = refused(
+  'ambiguous_key',
+  'several keys of the issuer fit the token; its header kid must name one key alone',
+);
 
 /** The attacker signs with a key of its own, and says something about it in the header. */
 const ownKey = (name: string, why: Why, header: (scene: Scene) => object): Attack =>
