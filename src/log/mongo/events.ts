@@ -141,7 +141,13 @@ const INSERT_LIMIT = 256;
 /** The part of the insert command's response that is used here. */
 interface Inserted extends Document {
   readonly n: number;
-  readonly writeErrors?: readonly { readonly code: number }[];
+  readonly writeErrors?: readonly WriteError[];
+}
+
+interface WriteError {
+  readonly code: number;
+  /** The keys of the index that has a duplicate. */
+  readonly keyPattern?: Document;
 }
 
 /**
@@ -165,9 +171,10 @@ async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedE
       throw appended === 0 && hasCode(error, CODE.unauthorized) ? mayNotAppend(error) : error;
     })) as Inserted;
     const [refused] = answer.writeErrors ?? [];
-    if (refused?.code === CODE.documentValidation && appended + answer.n === 0) throw refusedByValidator();
-    if (refused !== undefined && refused.code !== CODE.duplicateKey)
-      throw new Error(`an append was interrupted: MongoDB error ${refused.code}`);
+    const reason = refused && whyRefused(refused);
+    if (reason !== undefined && appended + answer.n === 0) throw refusedBy(reason);
+    if (reason !== undefined || (refused !== undefined && refused.code !== CODE.duplicateKey))
+      throw new Error(`an append was interrupted: MongoDB error ${refused!.code}`);
     clock.advance(answer.operationTime);
     appended += answer.n;
     if (answer.n < slice.length) break;
@@ -175,7 +182,13 @@ async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedE
   return appended;
 }
 
-const refusedByValidator = () => new RefusedAppendError('a validator on the collection events refuses the event');
+/** What of the database's administrator refuses an event. Undefined: its position is taken, or another fault. */
+function whyRefused({ code, keyPattern }: WriteError): string | undefined {
+  if (code === CODE.documentValidation) return 'a validator';
+  return keyPattern === undefined || '_id' in keyPattern ? undefined : 'a unique index';
+}
+
+const refusedBy = (what: string) => new RefusedAppendError(`${what} on the collection events refuses the event`);
 
 /** The server checks the right before it does anything. */
 const mayNotAppend = (cause: unknown) =>

@@ -159,6 +159,37 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await dropDatabase(uri);
   });
 
+  test('an event that a unique index refuses is refused at once, with the reason, and keeps no other out', async () => {
+    const uri = newDatabase();
+    const store = await openMongo(uri);
+    await append(store, added('alice', 1n));
+    await using client = new MongoClient(uri);
+    await client.db().collection('events').createIndex({ owner: 1 }, { unique: true });
+    const refused = store.append(chain(await store.head(), [added('alice', 2n)]));
+    await expect(refused).rejects.toThrow(RefusedAppendError);
+    await expect(refused).rejects.toThrow('a unique index on the collection events refuses the event');
+    const events = chain(await store.head(), [added('bob', 1n), added('alice', 2n)]);
+    await expect(store.append(events)).rejects.toThrow('an append was interrupted: MongoDB error 11000');
+    expect(await store.append(chain(await store.head(), [added('carol', 1n)]))).toBe(1);
+    await store.close();
+    await dropDatabase(uri);
+  });
+
+  test.each(['promoteValues=false', 'raw=true', 'useBigInt64=true'])(
+    '%s in the URI changes nothing of what is written and read',
+    async (option) => {
+      const uri = newDatabase();
+      const store = await openMongo(`${uri}${uri.includes('?') ? '&' : '?'}${option}`);
+      const events = await append(store, added('alice', 1n), added('alice', 2n), deleted('alice', 1n));
+      await project(store);
+      expect(await readLog(store)).toEqual(events);
+      expect((await readModel(store, 'alice')).rows.map(({ id }) => id)).toEqual([2n]);
+      expect(await store.lease('projector', 'one', 60_000)).toBe(true);
+      await store.close();
+      await dropDatabase(uri);
+    },
+  );
+
   test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
     const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
     const uri = `mongodb://${mongod.address}/?replicaSet=later`;

@@ -39,12 +39,25 @@ export async function withCallLimit<T>(call: Promise<T>, milliseconds = CALL_LIM
 /** Milliseconds that the server may take for one command: it then answers before the connection is given up. */
 export const COMMAND_LIMIT = 4_000;
 
+/** The driver's own encoding, said in full: an option of the URI holds where nothing else is said. */
+const ENCODING = {
+  ...{
+    raw: false,
+    fieldsAsRaw: {},
+    useBigInt64: false,
+    promoteLongs: true,
+    promoteValues: true,
+    promoteBuffers: false,
+  },
+  ...{ bsonRegExp: false, serializeFunctions: false, ignoreUndefined: false, enableUtf8Validation: true },
+} as const;
+
 /**
  * How values are encoded: int64 as Long of any size, and undefined members are omitted. Plain commands need these
  * options again. (useBigInt64 would be simpler. But up to 7.8 at least, the driver copies the bigint of a server's "not
  * primary" error into its monitoring, which cannot handle it and ends the process.)
  */
-export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
+export const BSON = { ...ENCODING, promoteLongs: false, ignoreUndefined: true } as const;
 
 /**
  * Options of the MongoDB client. They override the URI.
@@ -55,6 +68,7 @@ export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
  */
 const CLIENT: MongoClientOptions = {
   appName: 'plantstore',
+  ...ENCODING,
   // So that a peak keeps no hundred connections of each client open for good.
   maxIdleTimeMS: 5 * 60_000,
   readPreference: 'primary',
