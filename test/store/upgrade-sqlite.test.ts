@@ -65,6 +65,14 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     await store.close();
   });
 
+  test('keeps whether the log was published, for which erasures wait', async () => {
+    withDatabase((db) => db.exec("DELETE FROM leases; INSERT INTO leases VALUES ('publisher', 'gone', 0)"));
+    await upgrade();
+    const store = openSqlite(directory);
+    expect(await store.wasLeased('publisher')).toBe(true);
+    await store.close();
+  });
+
   test('leaves the tables of a new store, and a read model and a tree that go to the end of the log', async () => {
     await upgrade();
     const fresh = `${directory}-fresh`;
