@@ -92,8 +92,8 @@ export class Scene {
     for (;;) {
       const [last] = await db.collection<{ _id: number }>('events').find().sort({ _id: -1 }).limit(1).toArray();
       const checkpoint = await db
-        .collection<{ _id: string; position: number }>('checkpoints')
-        .findOne({ _id: 'plants' });
+        .collection<{ _id: string; position: number }>('plants')
+        .findOne({ _id: 'checkpoint' });
       if ((checkpoint?.position ?? 0) >= (last?._id ?? 0)) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

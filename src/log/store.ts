@@ -122,7 +122,7 @@ export class MalformedRowError extends Error {
 
 /** The error for a store without the record that says up to where its read model is folded. */
 export const lostCheckpoint = (): BrokenReadModelError =>
-  new BrokenReadModelError('the store has lost the checkpoint of its read model (plants in checkpoints)');
+  new BrokenReadModelError('the store has lost the checkpoint of its read model');
 
 /** The store's user may not change events, so no owner can be erased. The message says what to do. */
 export class MayNotEraseError extends Error {

@@ -65,12 +65,12 @@ export class FormerMongo implements AsyncDisposable {
     await expectTakenOver(store);
     await store.close();
     expect(await this.schema()).toEqual({ _id: 'schema', version: 5 });
-    const checkpoint = { _id: 'plants', position: Long.fromNumber(573), generation: expect.any(Long) };
-    expect(await this.documents('checkpoints')).toEqual([checkpoint]);
+    const checkpoint = { _id: 'checkpoint', position: Long.fromNumber(573), generation: expect.any(Long) };
+    expect(await this.documents('plants', { _id: 'checkpoint' })).toEqual([checkpoint]);
     const nodes = [0, 1].map((node) => ({ _id: Long.fromNumber(node), hash: expect.any(Binary) }));
     expect(await this.documents('tree')).toEqual(nodes);
     const names = (await this.#client.db().collections()).map(({ collectionName }) => collectionName);
-    expect(names.toSorted()).toEqual(['checkpoints', 'events', 'leases', 'meta', 'plants', 'tree']);
+    expect(names.toSorted()).toEqual(['events', 'leases', 'meta', 'plants', 'tree']);
   }
 
   #collection(name: string): Collection {

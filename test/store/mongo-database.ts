@@ -1,5 +1,5 @@
 import { Binary, type Document, Long, MongoClient } from 'mongodb';
-import type { CheckpointDocument, TreeNodeDocument } from '../../src/log/mongo/collections.ts';
+import { CHECKPOINT_ID, checkpointIn, type TreeNodeDocument } from '../../src/log/mongo/collections.ts';
 import {
   type EventDocument,
   type PlantDocument,
@@ -23,7 +23,8 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
   const db = client.db();
   const events = db.collection<EventDocument>('events');
   const plants = db.collection<PlantDocument>('plants');
-  const checkpoints = db.collection<CheckpointDocument>('checkpoints');
+  const checkpoints = checkpointIn({ plants });
+  const checkpoint = { _id: CHECKPOINT_ID } as const;
   const tree = db.collection<TreeNodeDocument>('tree');
   const upsert = { upsert: true };
   return {
@@ -45,10 +46,10 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
     },
     removePlant: async (owner, id) => void (await plants.deleteOne({ _id: toPlantId({ owner, id }) })),
     setCheckpoint: async (position) =>
-      void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { position: Long.fromNumber(position) } })),
+      void (await checkpoints.updateOne(checkpoint, { $set: { position: Long.fromNumber(position) } })),
     setUpTo: async (position) =>
-      void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { upTo: Long.fromNumber(position) } })),
-    removeCheckpoint: async () => void (await checkpoints.deleteOne({ _id: 'plants' })),
+      void (await checkpoints.updateOne(checkpoint, { $set: { upTo: Long.fromNumber(position) } })),
+    removeCheckpoint: async () => void (await checkpoints.deleteOne(checkpoint)),
     putNode: async (index, hash) =>
       void (await tree.replaceOne({ _id: Long.fromNumber(index) }, { hash: new Binary(hash) }, upsert)),
     removeNode: async (index) => void (await tree.deleteOne({ _id: Long.fromNumber(index) })),

@@ -316,8 +316,7 @@ export const PLACES: readonly Tampering[] = [
     name: 'the checkpoint removed',
     tamper: (database) => database.removeCheckpoint(),
     found: {
-      read_model:
-        'the store has lost the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild',
+      read_model: 'the store has lost the checkpoint of its read model: run plantstore audit rebuild',
     },
   },
 ];

@@ -1,14 +1,23 @@
-import { type Binary, type Collection, type Db, Long } from 'mongodb';
+import { type Binary, type Collection, type Db, Long, type ObjectId } from 'mongodb';
 import type { Contact } from '../store.ts';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
-/** The checkpoint of the read model, which changes in one transaction with the rows and the nodes of the tree. */
+/** `_id` in `plants` of the checkpoint. Rows have documents there, which sort behind all texts. */
+export const CHECKPOINT_ID = 'checkpoint';
+
+/**
+ * The checkpoint of the read model, which changes in one transaction with the rows and the nodes of the tree. It is a
+ * document of `plants`, so that rows cannot be lost, replaced or restored without it: nothing is decided on rows that
+ * are not those of a checkpoint.
+ */
 export interface CheckpointDocument {
-  readonly _id: string;
+  readonly _id: typeof CHECKPOINT_ID;
   readonly position: Long;
   readonly generation: Long;
   /** See Standing. Missing: not beyond the position. */
   readonly upTo?: Long;
+  /** Another with each step of a repair while the rest is lost. */
+  readonly repair?: ObjectId;
 }
 
 /** Whether what was found is a checkpoint. One whose members are not integers counts as lost: a repair replaces it. */
@@ -17,9 +26,6 @@ export function isCheckpoint(found: CheckpointDocument | null | undefined): foun
   const { position, generation, upTo = Long.ZERO } = found;
   return [position, generation, upTo].every((member: unknown) => Long.isLong(member) || Number.isInteger(member));
 }
-
-/** `_id` in `checkpoints` of the only read model. */
-export const PLANTS_CHECKPOINT = 'plants';
 
 /** A lease: its holder and its end, by the server's clock. */
 export interface LeaseDocument {
@@ -56,7 +62,6 @@ export interface TreeNodeDocument {
 export interface Collections {
   readonly events: Collection<EventDocument>;
   readonly plants: Collection<PlantDocument>;
-  readonly checkpoints: Collection<CheckpointDocument>;
   readonly leases: Collection<LeaseDocument>;
   readonly meta: Collection<MetaDocument>;
   readonly tree: Collection<TreeNodeDocument>;
@@ -66,8 +71,11 @@ export interface Collections {
 export const collectionsOf = (db: Db): Collections => ({
   events: db.collection('events'),
   plants: db.collection('plants'),
-  checkpoints: db.collection('checkpoints'),
   leases: db.collection('leases'),
   meta: db.collection('meta'),
   tree: db.collection('tree'),
 });
+
+/** The collection of the rows, for the checkpoint among them. */
+export const checkpointIn = ({ plants }: Pick<Collections, 'plants'>): Collection<CheckpointDocument> =>
+  plants as unknown as Collection<CheckpointDocument>;

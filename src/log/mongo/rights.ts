@@ -6,11 +6,10 @@ import { withCallLimit } from './connection/client.ts';
 /** What the service does with the documents of each collection (docs/mongodb.md, "Users"). */
 const NEEDED: Readonly<Record<keyof Collections, readonly string[]>> = {
   events: ['find', 'insert'],
-  checkpoints: ['find', 'insert', 'update'],
   leases: ['find', 'insert', 'update'],
   meta: ['find', 'insert', 'update'],
   tree: ['find', 'insert', 'update', 'remove'],
-  plants: ['find', 'insert', 'remove'],
+  plants: ['find', 'insert', 'update', 'remove'],
 };
 
 interface Privilege {

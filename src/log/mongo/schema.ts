@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import { LostRecordError } from '../store.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
+import { CHECKPOINT_ID, type Collections, checkpointIn, collectionsOf } from './collections.ts';
 import { CODE, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/requirements.ts';
 import { UNFINISHED } from './erasures.ts';
@@ -15,8 +15,7 @@ export const FORMER_VERSION = 4;
 /**
  * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
  * version, since a log under another id would begin, and with UnsuitableDatabaseError otherwise. `creates`: what the
- * store needs is created in a database without a store. Several instances may do so at once. One whose rows are gone is
- * refused then: a projector would make the collection anew, with a few rows, on which commands are decided.
+ * store needs is created in a database without a store. Several instances may do so at once.
  */
 export async function checkSchema(db: Db, creates = false): Promise<void> {
   const collections = collectionsOf(db);
@@ -45,10 +44,6 @@ export async function checkSchema(db: Db, creates = false): Promise<void> {
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, from before the first release, which no release can read`,
     );
-  if (creates && (await isGone(db, collections.plants)))
-    throw new UnsuitableDatabaseError(
-      `the collection plants of the database ${db.databaseName} is gone: run plantstore audit rebuild, which makes it from the log`,
-    );
 }
 
 /**
@@ -67,19 +62,16 @@ async function checkCollations({ events, plants }: Collections): Promise<void> {
   }
 }
 
-const isGone = async (db: Db, { collectionName: name }: Collections['plants']): Promise<boolean> =>
-  (await db.listCollections({ name }, { nameOnly: true, authorizedCollections: true }).toArray()).length === 0;
-
 /** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
-  const { checkpoints, meta, ...others } = collections;
+  const { meta, ...others } = collections;
   // Transactions and snapshots need existing collections.
-  for (const { collectionName } of [meta, checkpoints, ...Object.values(others)])
+  for (const { collectionName } of [meta, ...Object.values(others)])
     await ignoring(CODE.namespaceExists, db.createCollection(collectionName));
   await createIndexes(collections);
   await ignoring(
     CODE.duplicateKey,
-    checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, generation: Long.ZERO }),
+    checkpointIn(collections).insertOne({ _id: CHECKPOINT_ID, position: Long.ZERO, generation: Long.ZERO }),
   );
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'primary', confirmations: Long.ZERO }));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: 'log', logId: randomBytes(16).toString('hex') }));

@@ -15,7 +15,7 @@ import {
   type UpgradeStep,
   walked,
 } from '../upgrade.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
+import { CHECKPOINT_ID, type Collections, checkpointIn, collectionsOf } from './collections.ts';
 import { COMMAND_LIMIT, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode, ignoring, isPassing } from './connection/errors.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
@@ -33,8 +33,8 @@ const BATCH = 512;
 /** A document of `events` in either form. The form of 1.0.0 has no member `event`. */
 type AnyDocument = EventDocument & FormerEvent;
 
-/** Collections of the rows of rebuilds. */
-const REBUILT = /^plants_[1-9][0-9]*$/;
+/** The collections of the checkpoint, and of the rows of rebuilds. */
+const FORMER_READ_MODEL = /^(checkpoints|plants_[1-9][0-9]*)$/;
 
 /**
  * Takes over the store of 1.0.0 in the database of a URI, with no instance running. Does nothing to a store of this
@@ -188,16 +188,16 @@ async function write({ events }: Collections, verified: readonly LoggedEvent[]):
 }
 
 /** Whatever rows and nodes there are: the repair makes them those of a checkpoint at the end of the log. */
-async function takeReadModel(db: Db, { plants, checkpoints, tree }: Collections, { position }: Head): Promise<void> {
+async function takeReadModel(db: Db, collections: Collections, { position }: Head): Promise<void> {
+  const { plants, tree } = collections;
   await ignoring(CODE.namespaceExists, withCallLimit(db.createCollection(plants.collectionName)));
-  const former = { _id: PLANTS_CHECKPOINT, rebuilds: { $exists: true } };
-  const at = { $set: { position: Long.fromNumber(position), generation: Long.ZERO } };
-  const without = { $unset: { collection: '', rebuilds: '', building: '' } };
-  await withCallLimit(checkpoints.updateOne(former as object, { ...at, ...without } as object));
+  const checkpoint = { position: Long.fromNumber(position), generation: Long.ZERO };
+  const update = { $setOnInsert: checkpoint };
+  await withCallLimit(checkpointIn(collections).updateOne({ _id: CHECKPOINT_ID }, update, { upsert: true }));
   await withCallLimit(tree.deleteMany({ _id: { $type: 'object' } } as object));
   const names = await withCallLimit(db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray());
   for (const { name } of names)
-    if (REBUILT.test(name)) await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(name)));
+    if (FORMER_READ_MODEL.test(name)) await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(name)));
 }
 
 function eventOf(document: AnyDocument, head: Head): LoggedEvent {

@@ -171,11 +171,7 @@ describe('verify', () => {
 test.each([
   ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'key']],
   ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'checkpoint']],
-  [
-    'the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild',
-    'DELETE FROM checkpoints',
-    ['serve'],
-  ],
+  ['the checkpoint of its read model: run plantstore audit rebuild', 'DELETE FROM checkpoints', ['serve']],
 ])('a store that has lost %s says so (%s, %j)', async (lost, sql, args) => {
   await some();
   const { db, close } = openSqliteDatabase(data);

@@ -95,7 +95,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
   });
 
-  test.each(['events', 'plants', 'checkpoints', 'tree'])(
+  test.each(['events', 'plants', 'tree'])(
     'a database without its collection %s gets a verdict that names it',
     async (name) => {
       const opened = await openFilled();

@@ -39,9 +39,8 @@ const ROLE = {
   createRole: 'plantstore',
   privileges: [
     resource('events', 'createIndex'),
-    ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
-    resource('tree', 'update', 'remove'),
-    resource('plants', 'remove'),
+    ...['leases', 'meta'].map((collection) => resource(collection, 'update')),
+    ...['tree', 'plants'].map((collection) => resource(collection, 'update', 'remove')),
   ],
   roles: [],
 };
@@ -49,7 +48,7 @@ const ROLE = {
 /** What docs/mongodb.md gives whoever reads: no `leases`, with which one could write. */
 const AUDITOR = {
   createRole: 'auditor',
-  privileges: ['events', 'checkpoints', 'meta', 'tree', 'plants'].map((collection) => ({
+  privileges: ['events', 'meta', 'tree', 'plants'].map((collection) => ({
     resource: { db: 'plantstore', collection },
     actions: ['find'],
   })),
@@ -60,7 +59,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     ['some', [added('alice', 1n), added('alice', 2n)]],
     ['none', [added('alice', 1n), deleted('alice', 1n)]],
   ])(
-    'rows that somebody dropped are refused, and doctor says so, until a repair has made them: %s',
+    'rows that somebody dropped are refused by a start, and doctor says so, until a repair has made them: %s',
     async (_, events) => {
       const uri = newDatabase();
       onTestFinished(() => dropDatabase(uri));
@@ -72,8 +71,12 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       const client = await MongoClient.connect(uri);
       onTestFinished(() => client.close());
       await client.db().dropCollection('plants');
-      expect(await refusal(uri)).toMatch(/^the collection plants .* is gone: run plantstore audit rebuild/);
-      const doctor = await command(['doctor'], { MONGODB_URI: uri, DATA_DIR: temporaryDirectory(onTestFinished) });
+      const environment = { MONGODB_URI: uri, DATA_DIR: temporaryDirectory(onTestFinished) };
+      expect(await command(['serve'], environment)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/ has lost the checkpoint of its read model: run plantstore audit rebuild$/m),
+      });
+      const doctor = await command(['doctor'], environment);
       expect(doctor.stdout).toMatch(/^fail +store .*: gone: plants; run plantstore audit verify$/m);
       const repairing = await openMongo(uri, { mustExist: true });
       for await (const _ of repairReadModel(repairing));
@@ -375,7 +378,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     expect(await doctor(`auditor:${password}`)).toEqual([
       readable,
       expect.stringMatching(
-        /^fail .* may not insert on events, insert on checkpoints, update on checkpoints, find on leases, .*, remove on plants: give it the role of docs\/mongodb.md/,
+        /^fail .* may not insert on events, find on leases, .*, insert on plants, update on plants, remove on plants: give it the role of docs\/mongodb.md/,
       ),
     ]);
     const refused = await command(['erase', '--owner', 'alice'], { MONGODB_URI: uri });

@@ -1,8 +1,8 @@
-import { Binary, type ClientSession, type Filter, Long } from 'mongodb';
+import { Binary, type ClientSession, type Filter, Long, ObjectId } from 'mongodb';
 import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
-import { type Collections, isCheckpoint, PLANTS_CHECKPOINT, type TreeNodeDocument } from '../collections.ts';
+import { CHECKPOINT_ID, type Collections, checkpointIn, isCheckpoint, type TreeNodeDocument } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
@@ -12,10 +12,7 @@ const DELETE_LIMIT = 250;
 /** Most rows of an owner that one transaction removes. */
 const REMOVED = 2_000;
 
-/** A document that `tree` never has. */
-const NO_NODE = { _id: Long.NEG_ONE };
-
-type Parts = Pick<Collections, 'events' | 'plants' | 'checkpoints' | 'tree'>;
+type Parts = Pick<Collections, 'events' | 'plants' | 'tree'>;
 
 /** Compares and moves the checkpoint in the caller's transaction; see Store.advance. Returns whether it was `from`. */
 export async function moveCheckpoint(
@@ -36,28 +33,29 @@ const notBelow = (count: number): Filter<TreeNodeDocument> => ({
 });
 
 async function compareAndMove(
-  { events, checkpoints, tree }: Parts,
+  parts: Parts,
   session: ClientSession,
   from: number | undefined,
   to: number | undefined,
 ): Promise<boolean> {
-  const _id = PLANTS_CHECKPOINT;
+  const checkpoints = checkpointIn(parts);
+  const _id = CHECKPOINT_ID;
   if (from === undefined) {
     if (isCheckpoint(await within(checkpoints.findOne({ _id }, { session })))) return false;
-    // A document that is not there was only read. What all of these steps write makes two of them conflict.
-    await within(tree.replaceOne(NO_NODE, { hash: new Binary(new Uint8Array()) }, { session, upsert: true }));
-    await within(tree.deleteOne(NO_NODE, { session }));
-    if (to === undefined) return true;
+    // What was only read makes no two steps conflict: so each writes.
+    if (to === undefined) {
+      await within(checkpoints.updateOne({ _id }, { $set: { repair: new ObjectId() } }, { session, upsert: true }));
+      return true;
+    }
     // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
-    const generation = Long.fromNumber(Date.now());
-    const checkpoint = { position: Long.fromNumber(to), generation };
+    const checkpoint = { position: Long.fromNumber(to), generation: Long.fromNumber(Date.now()) };
     await within(checkpoints.replaceOne({ _id }, checkpoint, { session, upsert: true }));
     return true;
   }
   // Rows are being removed only for an erasure right behind the checkpoint.
   const erasure = { _id: Long.fromNumber(from + 1), erases: { $exists: true } };
   const keepsUpTo =
-    from === to && (await within(events.findOne(erasure, { session, projection: { _id: 1 } }))) !== null;
+    from === to && (await within(parts.events.findOne(erasure, { session, projection: { _id: 1 } }))) !== null;
   const update =
     from === to
       ? { $inc: { generation: Long.ONE }, ...(!keepsUpTo && { $unset: { upTo: '' as const } }) }
@@ -67,15 +65,11 @@ async function compareAndMove(
 }
 
 /** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
-export async function removeRows(
-  { plants, checkpoints }: Parts,
-  session: ClientSession,
-  owner: string,
-  from: number,
-): Promise<number> {
+export async function removeRows(parts: Parts, session: ClientSession, owner: string, from: number): Promise<number> {
+  const { plants } = parts;
   const moved = await within(
-    checkpoints.updateOne(
-      { _id: PLANTS_CHECKPOINT, position: Long.fromNumber(from) },
+    checkpointIn(parts).updateOne(
+      { _id: CHECKPOINT_ID, position: Long.fromNumber(from) },
       { $set: { upTo: Long.fromNumber(from + 1) } },
       { session },
     ),

@@ -12,7 +12,7 @@ import {
   type Store,
 } from '../../store.ts';
 import { storedHashes } from '../../tree/nodes.ts';
-import { type CheckpointDocument, collectionsOf, isCheckpoint, PLANTS_CHECKPOINT } from '../collections.ts';
+import { CHECKPOINT_ID, type CheckpointDocument, checkpointIn, collectionsOf, isCheckpoint } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
 import { CODE, ignoring, retried } from '../connection/errors.ts';
@@ -33,12 +33,14 @@ const READS = 4;
 /** Most reads of one owner that wait; no owner has as many requests. */
 const WAITING = 1_024;
 
-const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
+const CHECKPOINT = { _id: CHECKPOINT_ID } as const;
+const AND_CHECKPOINT = { $unionWith: { coll: 'plants', pipeline: [{ $match: CHECKPOINT }] } };
 
 /** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
 export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, transactions: Transactions) {
   const collections = collectionsOf(db);
-  const { checkpoints, tree } = collections;
+  const { tree } = collections;
+  const checkpoints = checkpointIn(collections);
   const reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
 
   const checkpointNow = async () =>
@@ -57,8 +59,9 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
      * once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
      */
     async get(keys) {
-      const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
-      const { found, ...standing } = await readRows<PlantDocument>(db, clock, stages, keys.length);
+      const filter = { _id: { $in: [CHECKPOINT_ID, ...keys.map(toPlantId)] } };
+      const find = { find: 'plants', filter, batchSize: keys.length + 2 };
+      const { found, ...standing } = await readRows<PlantDocument>(db, clock, find);
       const rows = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
       return { rows: keys.map(({ owner, id }) => rows.get(keyString(owner, id))), ...standing };
     },
@@ -66,8 +69,9 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
     async list(owner, after, limit) {
       const most = Math.min(limit, MOST_ROWS);
       using _permit = await reads.acquire(owner);
-      const stages = firstRowsStages(ownedBy(owner, after), most);
-      const { found, ...standing } = await readRows<FoundRows>(db, clock, stages, 1);
+      const pipeline = [...firstRowsStages(ownedBy(owner, after), most), AND_CHECKPOINT];
+      const aggregate = { aggregate: 'plants', pipeline, cursor: {} };
+      const { found, ...standing } = await readRows<FoundRows>(db, clock, aggregate);
       const { rows, whole } = await pageOf(found[0], most);
       return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
     },
@@ -77,7 +81,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
 
     async snapshot() {
       const find = {
-        find: 'checkpoints',
+        find: 'plants',
         filter: CHECKPOINT,
         readConcern: { level: 'snapshot' },
         maxTimeMS: COMMAND_LIMIT,
@@ -124,29 +128,19 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
 }
 
 /**
- * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
- * rows are exactly those of the checkpoint. The stages give at most `limit` documents.
+ * Reads rows and the checkpoint by one command over both, at one point in time. So the rows are exactly those of the
+ * checkpoint.
  */
-async function readRows<Found extends Document>(
+async function readRows<Found extends { readonly _id: unknown }>(
   db: Db,
   clock: CausalClock,
-  stages: Document[],
-  limit: number,
+  command: Document,
 ): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
-  const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
-  const aggregate = {
-    aggregate: 'plants',
-    pipeline,
-    cursor: { batchSize: limit + 2 },
-    readConcern: { level: 'snapshot' },
-    maxTimeMS: COMMAND_LIMIT,
-  };
-  const { rows: found } = await retried(() =>
-    clock.readSnapshot<Found | CheckpointDocument>(db, aggregate, FOUND_ROWS),
-  );
-  // Without a checkpoint this is something else that was found.
-  const checkpoint = present(found.pop() as CheckpointDocument | undefined);
-  return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
+  const reads = { ...command, readConcern: { level: 'snapshot' }, maxTimeMS: COMMAND_LIMIT };
+  const { rows } = await retried(() => clock.readSnapshot<Found | CheckpointDocument>(db, reads, FOUND_ROWS));
+  const checkpoint = present(rows.find((row) => row._id === CHECKPOINT_ID) as CheckpointDocument | undefined);
+  const found = rows.filter((row) => row._id !== CHECKPOINT_ID) as Found[];
+  return { found, ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
 }
 
 /** A document of another type than a checkpoint is what was found where there is none. */

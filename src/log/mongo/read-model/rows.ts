@@ -3,6 +3,7 @@ import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
 import { turn } from '../../../time/host.ts';
 import type { Page } from '../../batches.ts';
 import type { OwnedRow } from '../../store.ts';
+import { CHECKPOINT_ID } from '../collections.ts';
 import { BSON } from '../connection/client.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 
@@ -18,8 +19,9 @@ export const ownedBy = (owner: string, after: bigint | undefined): Document => (
  * Selects every plant after a key, or all plants, in the order of the index on `_id`: by the bytes of the owner's
  * UTF-8, then by id. What is not up to a key is of another type, too, and `$gt` would pass it over.
  */
-export const after = (key: PlantKey | undefined): Document =>
-  key === undefined ? {} : { _id: { $not: { $lte: toPlantId(key) } } };
+export const after = (key: PlantKey | undefined): Document => ({
+  _id: { $ne: CHECKPOINT_ID, ...(key !== undefined && { $not: { $lte: toPlantId(key) } }) },
+});
 
 /**
  * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who
@@ -35,6 +37,7 @@ export const FOUND_ROWS = { ...BSON, fieldsAsRaw: { rows: true } } as const;
 
 /** The one document of `firstRowsStages`, if there are any rows. */
 export interface FoundRows {
+  readonly _id: null;
   readonly rows: readonly Uint8Array[];
   /** Rows that were found, with those that were too much at once. */
   readonly count: number;
