@@ -258,8 +258,9 @@ export interface Store {
 
   /**
    * Appends one or more events if the log ends just before the first of them. Returns the number of appended events:
-   * all, or those before a position that something else holds. They are never out of order. There is no gap as long as
-   * the log still has the event before the first; the caller checks that (Appender).
+   * all, or those before a position that something else holds, or before an event that the database refuses. They are
+   * never out of order. There is no gap as long as the log still has the event before the first; the caller checks that
+   * (Appender).
    *
    * Rejects with RefusedAppendError when nothing was appended for certain. After any other error the outcome is
    * unknown: any prefix may be in the log, now or later.

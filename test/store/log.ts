@@ -86,6 +86,35 @@ export function logContract(name: string, open: OpenStore): void {
       },
     );
 
+    test('a store that refuses an event of a batch: the commands before it are applied, and the rest refused at once', async () => {
+      const opened = await open();
+      const isRefused = ({ content }: LoggedEvent) => Buffer.from(content!).includes('Nettle');
+      const refusing = override(opened.store, {
+        append: (events) => {
+          const first = events.findIndex(isRefused);
+          if (first === 0) return Promise.reject(refusedAppend);
+          return opened.store.append(first === -1 ? events : events.slice(0, first));
+        },
+      });
+      const log = await openLog(refusing, quiet);
+      const names = ['Fern', 'Fern', 'Nettle', 'Fern'];
+      const outcomes = await submitAll(
+        log,
+        names.map((name, id) => ({
+          ...{ type: 'AddPlant', owner: 'a', actor: 'a' },
+          plant: { id: BigInt(id), name, tag: undefined },
+        })),
+      );
+      expect(outcomes.map((outcome) => (outcome instanceof PlantStoreError ? outcome.reason : outcome))).toEqual([
+        expect.objectContaining({ position: 1 }),
+        expect.objectContaining({ position: 2 }),
+        ...['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'],
+      ]);
+      expect(await readLog(opened.store)).toHaveLength(2);
+      await log.close();
+      await opened.cleanup();
+    });
+
     test('a command that waits behind an append without an answer is given up by its own limit', async () => {
       const opened = await open();
       const unanswered = override(opened.store, { append: () => Promise.reject(new Error('no answer')) });

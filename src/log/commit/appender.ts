@@ -12,8 +12,8 @@ export interface Appended {
   /** The number of events, from the first on, that are in the log. */
   readonly landed: number;
   /**
-   * True: something else holds the next position, so the rest of the events will never be in the log. False: the rest
-   * may still reach the log. Meaningless when all events landed.
+   * True: something else holds the next position, or the store refused the next event, so the rest of the events will
+   * never be in the log. False: the rest may still reach the log. Meaningless when all events landed.
    */
   readonly certain: boolean;
 }
@@ -56,6 +56,7 @@ export class Appender {
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
+    /** Sends of events that may land yet. */
     let sends = 0;
     const backoff = new Backoff(1, MAX_PAUSE);
     for (;;) {
@@ -65,12 +66,16 @@ export class Appender {
           sends++;
           landed += await this.#send(events.slice(landed));
           if (landed === events.length) return { landed, certain: true };
+          if (sends === 1) sends = 0;
           await this.#follower.readOn();
         }
       } catch (error) {
         if (!this.#follower.changed.aborted) this.#onFault(error);
         // What was sent before may have landed in spite of this answer.
-        if (error instanceof RefusedAppendError && sends === 1) throw refused(error);
+        if (error instanceof RefusedAppendError && sends === 1) {
+          if (landed > 0) return { landed, certain: true };
+          throw refused(error);
+        }
         // Events that were sent may have landed. The sync also checks that the log is still the same one.
         await this.#follower.sync().catch(this.#onFault);
       }
@@ -81,10 +86,11 @@ export class Appender {
       } catch (error) {
         this.#onFault(error);
       }
-      if (sends === 0) this.#follower.changed.throwIfAborted();
+      const isSent = sends > 0 || landed > 0;
+      if (!isSent) this.#follower.changed.throwIfAborted();
       if (this.#follower.changed.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
-        if (sends > 0) return { landed, certain: false };
+        if (isSent) return { landed, certain: false };
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again');
       }
       await pause(backoff.next());

@@ -152,7 +152,7 @@ interface WriteError {
 
 /**
  * Appends by ordered inserts outside any transaction. `_id` is the position, so the first insert of a position wins it.
- * An ordered insert stops at the first taken position, so the inserted events form a prefix.
+ * An ordered insert stops at the first event that is not inserted, so the inserted events form a prefix.
  *
  * It uses the plain command instead of insertMany: a single response says how many events were inserted and what
  * stopped the insert. The driver rejects any response, success or duplicate, for which the server saw no majority in
@@ -173,7 +173,7 @@ async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedE
     const [refused] = answer.writeErrors ?? [];
     const reason = refused && whyRefused(refused);
     if (reason !== undefined && appended + answer.n === 0) throw refusedBy(reason);
-    if (reason !== undefined || (refused !== undefined && refused.code !== CODE.duplicateKey))
+    if (reason === undefined && refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was interrupted: MongoDB error ${refused!.code}`);
     clock.advance(answer.operationTime);
     appended += answer.n;

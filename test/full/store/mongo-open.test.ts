@@ -155,8 +155,8 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await client.db().command({ collMod: 'events', validator: { owner: { $ne: 'alice' } } });
     const events = chain(await store.head(), [added('bob', 1n), added('alice', 1n)]);
     await expect(store.append(chain(await store.head(), [added('alice', 1n)]))).rejects.toThrow(RefusedAppendError);
-    // What stands before it has landed, which the caller finds out as after any fault.
-    await expect(store.append(events)).rejects.not.toThrow(RefusedAppendError);
+    // What stands before it has landed.
+    expect(await store.append(events)).toBe(1);
     expect(await store.append(chain(await store.head(), [added('bob', 2n)]))).toBe(1);
     await store.close();
     await dropDatabase(uri);
@@ -172,7 +172,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await expect(refused).rejects.toThrow(RefusedAppendError);
     await expect(refused).rejects.toThrow('a unique index on the collection events refuses the event');
     const events = chain(await store.head(), [added('bob', 1n), added('alice', 2n)]);
-    await expect(store.append(events)).rejects.toThrow('an append was interrupted: MongoDB error 11000');
+    expect(await store.append(events)).toBe(1);
     expect(await store.append(chain(await store.head(), [added('carol', 1n)]))).toBe(1);
     await store.close();
     await dropDatabase(uri);
