@@ -3,8 +3,8 @@ import { Binary, type Db, Long, type MongoClient } from 'mongodb';
 import { type Fault, LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf } from './collections.ts';
 import { CausalClock } from './connection/causal-clock.ts';
-import { COMMAND_LIMIT, createClient, databaseOf, withCallLimit } from './connection/client.ts';
-import { CODE, hasCode } from './connection/errors.ts';
+import { COMMAND_LIMIT, createClient, databaseOf, invalidUri, withCallLimit } from './connection/client.ts';
+import { CODE, hasCode, isOfUri } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { Transactions } from './connection/transactions.ts';
@@ -140,6 +140,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     return store();
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
+    if (isOfUri(error)) throw invalidUri(error);
     if (!hasCode(error, CODE.noMajorityReads)) throw error;
     throw new UnsuitableDatabaseError(
       'MongoDB keeps no journal, and so cannot read what a majority has: use a storage engine that does, such as WiredTiger',

@@ -92,6 +92,21 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect(await refusal(uri)).toMatch(/^MONGODB_URI is not valid: /);
   });
 
+  test('what a URI names and no waiting changes is refused for good', async () => {
+    const uri = newDatabase();
+    onTestFinished(() => dropDatabase(uri));
+    await (await openMongo(uri)).close();
+    const { pathname } = new URL(uri.replace(/,[^/]*/, ''));
+    for (const name of ['x'.repeat(64), 'a%20b', pathname.slice(1).toUpperCase()])
+      expect(await refusal(uri.replace(pathname, `/${name}`)), name).toMatch(
+        /^MONGODB_URI is not valid: .*(name|case)/,
+      );
+    const option = `${uri.includes('?') ? '&' : '?'}minPoolSize=200`;
+    expect(await refusal(uri + option)).toBe(
+      'MONGODB_URI is not valid: Connection pool minimum size must not be greater than maximum pool size',
+    );
+  });
+
   test('a database in which no transaction runs is refused for good', async () => {
     for (const name of ['config', 'local'])
       expect(await refusal(`mongodb://localhost/${name}?replicaSet=a`)).toMatch(

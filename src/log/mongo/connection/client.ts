@@ -97,9 +97,13 @@ function parsed<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw new UnsuitableDatabaseError(`MONGODB_URI is not valid: ${(error as Error).message}`);
+    throw invalidUri(error as Error);
   }
 }
+
+/** The error for a URI that can never be used. */
+export const invalidUri = ({ message }: Error): UnsuitableDatabaseError =>
+  new UnsuitableDatabaseError(`MONGODB_URI is not valid: ${message}`);
 
 /**
  * The database named in the URI's path. It sets its own concerns, so that no option of the URI weakens them. Throws

@@ -1,6 +1,8 @@
 import {
   MongoError,
   MongoErrorLabel,
+  MongoInvalidArgumentError,
+  MongoMissingDependencyError,
   MongoNetworkError,
   MongoServerError,
   MongoServerSelectionError,
@@ -29,6 +31,15 @@ const driverError = (error: unknown): unknown =>
 export function hasCode(error: unknown, code: number): boolean {
   const answer = driverError(error);
   return answer instanceof MongoServerError && answer.code === code;
+}
+
+/** Codes of names that no database can have: InvalidNamespace, DatabaseDifferCase. */
+const UNNAMEABLE = new Set([73, 13297]);
+
+/** Whether an error is that of an option or a database which MONGODB_URI names, and which no waiting changes. */
+export function isOfUri(error: unknown): error is Error {
+  if (error instanceof MongoServerError) return UNNAMEABLE.has(Number(error.code));
+  return error instanceof MongoInvalidArgumentError || error instanceof MongoMissingDependencyError;
 }
 
 /** Resolves when the step is done or has failed with this code. */
