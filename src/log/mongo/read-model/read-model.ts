@@ -15,7 +15,7 @@ import { storedHashes } from '../../tree/nodes.ts';
 import { CHECKPOINT_ID, type CheckpointDocument, checkpointIn, collectionsOf, isCheckpoint } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
-import { CODE, ignoring, retried } from '../connection/errors.ts';
+import { retried } from '../connection/errors.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
@@ -95,8 +95,6 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
      * Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict.
      */
     async advance(from, to, changes, nodes) {
-      // A repair makes it anew, also without rows: no start takes a database without it.
-      if (from === undefined || from === to) await ignoring(CODE.namespaceExists, db.createCollection('plants'));
       return transactions.run(async (session) => {
         if (await hasRows(collections, session, changes.erased)) return false;
         if (!(await moveCheckpoint(collections, session, from, to))) return false;
