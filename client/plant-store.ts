@@ -158,7 +158,6 @@ export class PlantStore {
         const limit = AbortSignal.timeout(timeout);
         return await this.#connection.send({ ...request, signal, limit, timeout }, read);
       } catch (error) {
-        signal?.throwIfAborted();
         onFailure(error);
         if (++failures === ATTEMPTS || !mayRetry(error)) throw error;
         await pause(pauseAfter(failures, error), signal);

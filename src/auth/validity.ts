@@ -5,7 +5,7 @@ import type { KeySet } from './keys/jwks.ts';
 import { Refusal } from './refusal.ts';
 
 /** Milliseconds between two checks of a stream's token, also while the stream is idle. */
-const LOOK = 500;
+const CHECK_INTERVAL = 500;
 
 /** The validity of a verified token, shared by all calls with it. Streams check it repeatedly. */
 export interface Validity {
@@ -89,7 +89,7 @@ export async function* whileValid<Item>(
     if (!validity.holds) await validity.confirm().catch((refusal) => end.abort(refusal));
   };
   const source = open(signal)[Symbol.asyncIterator]();
-  const timer = setInterval(look, LOOK).unref();
+  const timer = setInterval(look, CHECK_INTERVAL).unref();
   try {
     for (;;) {
       const step = await unlessAborted(source.next(), signal);

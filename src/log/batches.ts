@@ -1,4 +1,4 @@
-import { turn } from '../time/host.ts';
+import { yieldTurn } from '../time/host.ts';
 import type { FirstRows, Store } from './store.ts';
 
 /** Most rows of one read, unless told. */
@@ -18,7 +18,7 @@ export async function* batches<Row>(
   { most = BATCH, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<Row[]> {
   let last: Row | undefined;
-  for (let limit = most; ; await turn()) {
+  for (let limit = most; ; await yieldTurn()) {
     signal?.throwIfAborted();
     const { rows, whole } = await page(last, limit);
     if (rows.length > 0) yield rows;

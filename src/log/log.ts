@@ -204,9 +204,9 @@ export class EventLog {
     return this.#follower.tail.onRowsOutdated(listener);
   }
 
-  /** See Follower.lookAtRows. Rejects with STORE_UNAVAILABLE. */
-  lookAtRows(): Promise<void> | undefined {
-    return this.#follower.lookAtRows()?.catch((error) => {
+  /** See Follower.revalidateRows. Rejects with STORE_UNAVAILABLE. */
+  revalidateRows(): Promise<void> | undefined {
+    return this.#follower.revalidateRows()?.catch((error) => {
       throw unavailable(error);
     });
   }
@@ -257,7 +257,7 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
   const tail = new Tail(await headOfCheckpoint(store), recentBytes, options.onFault);
   const follower = new Follower(store, tail, tailBytes);
   await follower.readAll();
-  await follower.lookAtRows();
+  await follower.revalidateRows();
   return new EventLog(follower, options);
 }
 

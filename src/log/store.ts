@@ -289,15 +289,15 @@ export interface Store {
   list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>>;
 
   /**
-   * Resolves when a snapshot is welcome: some seconds later at most, while the store does what a snapshot would hold
-   * up. Await it before anything is taken that others wait for.
+   * Resolves when a snapshot may be taken: some seconds later at most, while the store does work that a snapshot would
+   * hold up. Await it before anything is taken that others wait for.
    */
-  mayRead(): Promise<void>;
+  waitBeforeLongRead(): Promise<void>;
 
   /** Most snapshots that lists may have open at once. Undefined: any number. */
   readonly maxSnapshots?: number;
 
-  /** The read model as of now, for reading at any pace; see `mayRead`. */
+  /** The read model as of now, for reading at any pace; see `waitBeforeLongRead`. */
   snapshot(): Promise<Snapshot>;
 
   /**

@@ -1,4 +1,4 @@
-import { monotonic, randomBytes, turn, wallTime } from '../time/host.ts';
+import { monotonic, randomBytes, wallTime, yieldTurn } from '../time/host.ts';
 import { BrokenChainError, headAfterIntact, headAt, seal, subjectOf } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
@@ -95,7 +95,7 @@ export async function* walked<Kept>(
   take: (events: readonly LoggedEvent[]) => Promise<unknown>,
 ): AsyncGenerator<UpgradeStep, Head> {
   let head = EMPTY_HEAD;
-  for (; ; await turn()) {
+  for (; ; await yieldTurn()) {
     const kept = await read(head.position);
     if (kept.length === 0) return head;
     yield { what, done: head.position, total };

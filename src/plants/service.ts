@@ -44,9 +44,9 @@ type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 export class PlantsService {
   readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
-  readonly #watches: Pick<Watches, 'open' | 'turn'>;
+  readonly #watches: Pick<Watches, 'open' | 'waitForPiece'>;
 
-  constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open' | 'turn'>) {
+  constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open' | 'waitForPiece'>) {
     this.#log = log;
     this.#scopes = scopes;
     this.#watches = watches;
@@ -116,7 +116,7 @@ export class PlantsService {
     for await (const batch of list.plants) {
       call.holds?.(rowBytes(batch));
       for (const piece of pages(batch, PIECE)) {
-        await this.#watches.turn(call.principal.owner);
+        await this.#watches.waitForPiece(call.principal.owner);
         // The caller may have taken the piece before it long ago.
         if (piece[0] !== batch[0]) await list.confirm();
         yield piece;

@@ -38,7 +38,7 @@ const MACHINE = {
   setRepeating: (callback: () => void, milliseconds: number): Timer => setInterval(callback, milliseconds),
   clearTimer: (timer: Timer | undefined) => clearTimeout(timer as NodeJS.Timeout | undefined),
   nextTurn: (callback: () => void): void => void setImmediate(callback),
-  turn: (): Promise<void> => nextTurnOfNode(),
+  yieldTurn: (): Promise<void> => nextTurnOfNode(),
   random: Math.random,
   randomBytes: randomBytesFromStock,
   randomUUID: (): string => crypto.randomUUID(),
@@ -67,7 +67,7 @@ export const clearTimer = (timer: Timer | undefined): void => host.clearTimer(ti
 /** Calls back in the next turn of the event loop. */
 export const nextTurn = (callback: () => void): void => host.nextTurn(callback);
 /** Resolves in the next turn of the event loop. */
-export const turn = (): Promise<void> => host.turn();
+export const yieldTurn = (): Promise<void> => host.yieldTurn();
 /** A number from 0 up to but not including 1. */
 export const random = (): number => host.random();
 /** Random bytes. */

@@ -1,4 +1,4 @@
-import { turn } from './host.ts';
+import { yieldTurn } from './host.ts';
 
 /**
  * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
@@ -6,8 +6,8 @@ import { turn } from './host.ts';
  * out.
  */
 const wholeTurn = async (): Promise<void> => {
-  await turn();
-  await turn();
+  await yieldTurn();
+  await yieldTurn();
 };
 
 /**
@@ -24,15 +24,14 @@ export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   const start = (): Promise<T> => {
     waiting = undefined;
     const result = call();
-    const done = () => {
-      if (running === settled) running = undefined;
+    const settled = () => {
+      running = undefined;
     };
-    const settled: Promise<unknown> = result.then(done, done);
-    running = settled;
+    running = result.then(settled, settled);
     return result;
   };
   return () => {
-    waiting ??= (running === undefined ? wholeTurn() : running.then(turn).then(wholeTurn)).then(start);
+    waiting ??= (running === undefined ? wholeTurn() : running.then(yieldTurn).then(wholeTurn)).then(start);
     return waiting;
   };
 }

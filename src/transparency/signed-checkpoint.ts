@@ -69,7 +69,7 @@ export async function whyNotSigned(
 }
 
 /** Milliseconds between two looks whether another process still keeps a checkpoint, and how long to look. */
-const LOOK = 5;
+const POLL_INTERVAL = 5;
 const PATIENCE = 5_000;
 
 /**
@@ -167,7 +167,7 @@ async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
       }
     }
     if (monotonic() > end) throw new Error(`another process, which may be stopped, holds the lock ${lock}`);
-    await pause(LOOK);
+    await pause(POLL_INTERVAL);
   }
 }
 

@@ -14,11 +14,11 @@ export function pinnedContract(name: string, open: OpenStore): void {
       const opened = await open();
       await fill(opened.store, LONG, 'alice');
       const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const mayRead = () => {
+      const waitBeforeLongRead = () => {
         asked.resolve();
         return gate.promise;
       };
-      const log = await openLog(override(await opened.second(), { mayRead }), { onFault: () => {} });
+      const log = await openLog(override(await opened.second(), { waitBeforeLongRead }), { onFault: () => {} });
       const list = log.list({ owner: 'alice', after: undefined, limit: undefined });
       await asked.promise;
       await log.submit({

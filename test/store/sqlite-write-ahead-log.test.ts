@@ -46,7 +46,7 @@ test('snapshots that let the write-ahead log grow too long are ended, and the ne
   truncateSync(log, TOO_LONG);
   await project(store);
   // A second one that is asked for meanwhile would overlap with the first, and so on for ever.
-  await store.mayRead();
+  await store.waitBeforeLongRead();
   const next = await store.snapshot();
   expect(statSync(log).size).toBe(0);
   for (const snapshot of earlier) await expect(plantsOf(snapshot)).rejects.toMatchObject(ENDED);
@@ -62,7 +62,7 @@ test('a write-ahead log of any length ends no snapshot that another reader would
   truncateSync(log, TOO_LONG);
   await project(store);
   // It waits until the attempt is given up.
-  await store.mayRead();
+  await store.waitBeforeLongRead();
   const second = await store.snapshot();
   await expect(plantsOf(first)).rejects.toMatchObject(ENDED);
   await append(store, added('alice', 3n));
@@ -79,11 +79,11 @@ test('while another reader keeps what was erased, long reads begin and go on; af
   const held = await backup.snapshot();
   await append(store, added('alice', 2n));
   await store.endErasures([], false);
-  await store.mayRead();
+  await store.waitBeforeLongRead();
   const snapshot = await store.snapshot();
   await append(store, added('alice', 3n));
   await expect(store.cleared()).rejects.toMatchObject({ reason: 'OWNER_BEING_ERASED' });
-  await store.mayRead();
+  await store.waitBeforeLongRead();
   expect((await plantsOf(snapshot)).done).toBe(false);
   await held.close();
   await backup.close();
@@ -96,7 +96,7 @@ test('a long read that began while nothing was written is not taken for the read
   await store.endErasures([], false);
   const backup = openSqlite(directory, { readOnly: true });
   const held = await backup.snapshot();
-  await store.mayRead();
+  await store.waitBeforeLongRead();
   const snapshot = await store.snapshot();
   await append(store, added('alice', 2n));
   await held.close();
@@ -135,7 +135,7 @@ test('what was erased is cleared however many reads of this process follow each 
   const order: string[] = [];
   const told = (what: string) => () => order.push(what);
   const clearing = store.cleared().then(told('cleared'));
-  const snapshot = store.mayRead().then(() => store.snapshot());
+  const snapshot = store.waitBeforeLongRead().then(() => store.snapshot());
   await Promise.all([clearing, snapshot.then(told('snapshot')), store.fault!().then(told('checked'))]);
   expect(order).toEqual(['cleared', 'snapshot', 'checked']);
   await expect(plantsOf(earlier)).rejects.toMatchObject(ENDED);

@@ -34,7 +34,7 @@ test('a list is shared with nobody who asks after it was merged', async () => {
   const tail = new Tail(EMPTY_HEAD);
   tail.extend([first!]);
   const follower = new Follower(store, tail);
-  vi.spyOn(follower, 'lookAtRows').mockReturnValue(undefined);
+  vi.spyOn(follower, 'revalidateRows').mockReturnValue(undefined);
   const look = Promise.withResolvers<void>();
   vi.spyOn(follower, 'sync').mockResolvedValueOnce(undefined).mockReturnValueOnce(look.promise);
   /** As a list is merged, an event comes, and the look of another caller ends. */

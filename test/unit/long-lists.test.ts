@@ -43,7 +43,7 @@ const log = {
     },
   }),
   status: { head: 1 },
-  lookAtRows: () => undefined,
+  revalidateRows: () => undefined,
   onExtended: () => () => {},
   onRowsOutdated: () => {},
   changed: new AbortController().signal,

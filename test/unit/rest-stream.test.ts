@@ -163,7 +163,7 @@ const watchedLog = (read: object = {}) =>
     list: async () => ({ plants: [{ id: 1n, name: 'Fern' }], position: 1 }),
     recent: () => [],
     status: { head: 1 },
-    lookAtRows: () => undefined,
+    revalidateRows: () => undefined,
     onExtended: () => () => {},
     onRowsOutdated: () => () => {},
     changed: new AbortController().signal,

@@ -18,11 +18,11 @@ const keeper = (log: object) => ({
   log: {
     head: async () => {},
     recent: () => undefined,
-    lookAtRows: () => undefined,
+    revalidateRows: () => undefined,
     ...log,
   } as unknown as WatchedLog,
   delivered: () => {},
-  turn: () => turn(),
+  waitForPiece: () => turn(),
   mayTell: () => true,
   left: () => {},
 });
@@ -37,7 +37,7 @@ test.each<[string, string, string, (erase: () => void, replace: () => void) => v
   const log = {
     list: async () => ({ plants: rows, position: rows.length }),
     status: { head: rows.length },
-    lookAtRows: () => undefined,
+    revalidateRows: () => undefined,
     onExtended: (listener: (news: unknown[]) => void) => {
       erase = () => listener([{ position: rows.length + 1, erases: { owner: 'alice' } }]);
       return () => {};
@@ -79,7 +79,7 @@ test('an event that comes right after what a reader missed was read is told', as
   const log = {
     head: async () => {},
     status,
-    lookAtRows: () => undefined,
+    revalidateRows: () => undefined,
     recent: () => {
       queueMicrotask(() => {
         status.head = 6;

@@ -7,7 +7,7 @@ import { override } from '../support/faulty-store.ts';
 import { ALICE } from '../support/principal.ts';
 
 /** Milliseconds after which an instance looks again whether what it has may be told. */
-const LOOK = 250;
+const CHECK_INTERVAL = 250;
 
 test('an instance that was frozen while an owner was erased tells a watch nothing that it has from before', async () => {
   const { store, second } = await openMemoryStore();
@@ -38,7 +38,7 @@ test('an instance that was frozen while an owner was erased tells a watch nothin
   const thaw = Promise.withResolvers<void>();
   thawed = thaw.promise;
   for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
-  await new Promise((resolve) => setTimeout(resolve, 2 * LOOK));
+  await new Promise((resolve) => setTimeout(resolve, 2 * CHECK_INTERVAL));
   // The look at the head, which is under way, takes longer than the one at the rows.
   setTimeout(() => thaw.resolve(), 50);
   await expect(pieces.next()).rejects.toMatchObject({ reason: 'OVERLOADED' });
@@ -57,5 +57,5 @@ test('the outcome of an erasure waits until every instance must have looked agai
   const log = await openLog(timed, { onFault: () => {} });
   onTestFinished(() => log.close());
   for await (const _ of log.erase({ owner: 'gone', actor: 'operator' }));
-  expect(performance.now() - ended).toBeGreaterThan(LOOK);
+  expect(performance.now() - ended).toBeGreaterThan(CHECK_INTERVAL);
 });

@@ -16,7 +16,7 @@ export interface Attack {
 /** Connections that are opened anew a second at most: within a minute, fewer than there are ports. */
 const RATE = 1_000;
 /** Milliseconds between two looks at how many are missing. */
-const LOOK = 10;
+const FILL_INTERVAL = 10;
 
 /** The connections of an attack. */
 export class Crowd {
@@ -29,7 +29,7 @@ export class Crowd {
 
   constructor(attack: Attack) {
     this.#attack = attack;
-    this.#timer = setInterval(() => this.#fill(), LOOK);
+    this.#timer = setInterval(() => this.#fill(), FILL_INTERVAL);
   }
 
   /** Resets all connections: one that is closed would keep its port for a minute. */

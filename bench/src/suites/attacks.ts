@@ -19,7 +19,7 @@ import { CHECKS } from './attack-checks.ts';
 /** Seconds of the harmless flood before anything is counted, of the harmless flood, of the attack, and after it. */
 const SECONDS = { warmUp: 2, control: 6, attack: 15, after: 3 };
 /** Milliseconds between two looks at the memory. */
-const LOOK = 50;
+const CHECK_INTERVAL = 50;
 /** Plants of the bystander, and of the attacker. */
 const PLANTS = 20;
 /** As deploy/kubernetes sets it. */
@@ -128,7 +128,7 @@ function observe(server: PlantStore): () => Pick<Siege, 'isAlive' | 'memory' | '
       isAlive = false;
     }
   };
-  const timer = setInterval(look, LOOK);
+  const timer = setInterval(look, CHECK_INTERVAL);
   return () => {
     look();
     clearInterval(timer);

@@ -68,7 +68,7 @@ async function snapshotOf(
   store: Store,
 ): Promise<{ readonly snapshot: Snapshot; readonly leaving: string | undefined }> {
   for (let attempt = 1; ; attempt++) {
-    await store.mayRead();
+    await store.waitBeforeLongRead();
     const snapshot = await store.snapshot();
     const { position, upTo } = snapshot;
     if (position === undefined || upTo === position) return { snapshot, leaving: undefined };

@@ -4,7 +4,7 @@ import { PLANT_FIELDS, plantOfTexts, textsOf, withKey } from '../../domain/plant
 import { naming } from '../../files.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { OwnedRow } from '../../log/store.ts';
-import { turn } from '../../time/host.ts';
+import { yieldTurn } from '../../time/host.ts';
 import type { Failure } from '../checks/check.ts';
 
 /** Page cache in KiB. The rest goes to an unnamed file of SQLite, which never outlives the process. */
@@ -73,7 +73,7 @@ export class Fold implements Disposable {
 
   /** Takes the next events, in a turn of the event loop of their own. Calls must not overlap. */
   async apply(events: readonly LoggedEvent[]): Promise<void> {
-    await turn();
+    await yieldTurn();
     naming(FILE, () => {
       for (const event of this.#shown(events)) this.#apply(event);
     });
@@ -83,7 +83,7 @@ export class Fold implements Disposable {
   /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id, until the signal aborts. */
   async *rows(signal?: AbortSignal): AsyncGenerator<OwnedRow[], void, void> {
     // Below every key: in SQLite's order, all integers come after -Infinity.
-    for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await turn()) {
+    for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await yieldTurn()) {
       signal?.throwIfAborted();
       const found = naming(FILE, () => this.#rowsAfter(owner, id));
       if (found.length > 0)

@@ -1,7 +1,7 @@
 import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { Backoff } from '../../time/backoff.ts';
-import { monotonic, randomUUID, turn, wallTime } from '../../time/host.ts';
+import { monotonic, randomUUID, wallTime, yieldTurn } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { LogObserver } from '../observer.ts';
@@ -188,7 +188,7 @@ export class Committer {
   async #commitAll(): Promise<void> {
     this.#committing = true;
     // One turn of the event loop, so that commands that arrive together are committed together.
-    await turn();
+    await yieldTurn();
     while (this.#waiting.length > 0) {
       const commands = this.#waiting.splice(0, this.#limits.batch);
       try {

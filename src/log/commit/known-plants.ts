@@ -45,7 +45,7 @@ export class KnownPlants {
 
   /**
    * Whether the plant exists at the tail's head. Undefined: not known. The caller uses it if, once it has awaited
-   * Follower.lookAtRows, the rows were not outdated meanwhile.
+   * Follower.revalidateRows, the rows were not outdated meanwhile.
    */
   isThere(owner: string, id: bigint): boolean | undefined {
     return this.#known.get(owner)?.ids.has(compact(id));

@@ -31,7 +31,7 @@ export class StateReader {
   async #read(commands: readonly PlantCommand[], base: number) {
     const read = await Promise.all([this.#rowsOf(commands, base), this.#eventsOf(commands)]);
     // After the reads, however long they took: what is known of rows counts if they were not repaired meanwhile.
-    await this.#follower.lookAtRows();
+    await this.#follower.revalidateRows();
     return read;
   }
 

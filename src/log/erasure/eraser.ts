@@ -38,7 +38,7 @@ export interface EraserParts {
 /** Most attempts to count faster than the log moves on. */
 const ATTEMPTS = 20;
 /** Milliseconds between two looks at what another instance finishes. */
-const LOOK = 50;
+const POLL_INTERVAL = 50;
 /** Milliseconds without a step of the read model after which nobody waits for it. */
 const PATIENCE = 60_000;
 
@@ -172,7 +172,7 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
       if (monotonic() > deadline) throw stuck(position);
       yield { step: 'read_model' };
     }
-    await pause(LOOK);
+    await pause(POLL_INTERVAL);
   }
 }
 
@@ -183,7 +183,7 @@ async function* during({ finisher }: EraserParts, position: number): AsyncGenera
   });
   // Whoever reads the progress may stop at any time.
   over.catch(() => {});
-  for (; !isOver; await pause(LOOK)) {
+  for (; !isOver; await pause(POLL_INTERVAL)) {
     const progress = finisher.progress(position);
     if (progress !== undefined) yield progress;
   }

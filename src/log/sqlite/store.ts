@@ -142,7 +142,7 @@ function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead:
       return findLease.get(name) !== undefined;
     },
 
-    mayRead: () => writeAheadLog.mayRead(),
+    waitBeforeLongRead: () => writeAheadLog.waitBeforeLongRead(),
 
     async snapshot() {
       const snapshot = sqliteSnapshot(openToRead(), reads, (closed) => snapshots.delete(closed));
@@ -154,7 +154,7 @@ function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead:
 
     /** One at a time, since a check cannot be ended: between two of them the write-ahead log can be truncated. */
     fault: shareCalls(async () => {
-      await writeAheadLog.mayRead();
+      await writeAheadLog.waitBeforeLongRead();
       return integrityFault(path);
     }),
 

@@ -74,7 +74,7 @@ export class WriteAheadLog {
   }
 
   /** Resolves when a long read may begin: it would hold up no truncation, except one that a reader holds up anyway. */
-  async mayRead(): Promise<void> {
+  async waitBeforeLongRead(): Promise<void> {
     await (this.#isOutdated ? this.#truncate() : this.#truncating)?.catch(() => {});
   }
 

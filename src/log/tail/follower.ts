@@ -185,12 +185,12 @@ export class Follower {
   }
 
   /**
-   * Resolves when memory of rows may be used, and what was read of an owner may be told. Returns undefined, nearly
-   * always, when the store was asked for the generation of rows, and for the head, within the last GENERATION_LIMIT
-   * milliseconds. While callers keep asking, the store is asked ahead of time. Rejects when the store cannot be
-   * reached.
+   * Revalidates what this instance remembers of rows: asks the store for their generation, and for the head. Once it
+   * resolves, memory of rows may be used, and what was read of an owner may be told. Returns undefined, nearly always,
+   * when the store was asked within the last GENERATION_LIMIT milliseconds. While callers keep calling, the store is
+   * asked ahead of time. Rejects when the store cannot be reached.
    */
-  lookAtRows(): Promise<void> | undefined {
+  revalidateRows(): Promise<void> | undefined {
     const age = monotonic() - this.#generationAt;
     if (age >= GENERATION_LIMIT) return this.#askGeneration();
     if (age >= GENERATION_LIMIT / 2) this.#askGeneration().catch(() => {});
@@ -227,7 +227,7 @@ export class Follower {
     const poll = async () => {
       await this.sync();
       // Also where nobody asks for rows: watches began on some. The projector tells of a fault.
-      this.lookAtRows()?.catch(() => {});
+      this.revalidateRows()?.catch(() => {});
       if (isReachable !== true) onChange(undefined);
       isReachable = true;
       await pause(POLL, signal);

@@ -43,8 +43,8 @@ const SNAPSHOT_LIMIT = 240_000;
 /** Tells whether what a long list shows may still be shown. */
 export interface Life {
   /**
-   * Rejects with STORE_UNAVAILABLE once the owner is erased, by whichever instance; how soon, Follower.lookAtRows says.
-   * Await it after each read.
+   * Rejects with STORE_UNAVAILABLE once the owner is erased, by whichever instance. Follower.revalidateRows says how
+   * soon. Await it after each read.
    */
   confirm(): Promise<void>;
   /** Call it once the list is closed. */

@@ -2,7 +2,7 @@ import type { PlantState } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
-import { turn } from '../../time/host.ts';
+import { yieldTurn } from '../../time/host.ts';
 import type { Page } from '../batches.ts';
 import { listBytes, SHORT_LIST } from '../row-size.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
@@ -55,7 +55,7 @@ export class Lists {
     try {
       await this.#follower.sync();
       // After the look at the head, however long that took.
-      await this.#follower.lookAtRows();
+      await this.#follower.revalidateRows();
       if (query.limit === 0) return { plants: [], next: undefined, position: this.#follower.tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
@@ -71,12 +71,12 @@ export class Lists {
     const { tail } = this.#follower;
     const read = async (base: number) => {
       const found = await this.#follower.reachCheckpoint(await this.#rows.row(key), base);
-      await this.#follower.lookAtRows();
+      await this.#follower.revalidateRows();
       return found;
     };
     try {
       await this.#follower.sync();
-      await this.#follower.lookAtRows();
+      await this.#follower.revalidateRows();
       if (tail.memtable.knows(key)) return tail.memtable.stateOf(key);
       return await tail.pinned(read, ({ row }) => (tail.memtable.knows(key) ? tail.memtable.stateOf(key) : row));
     } catch (error) {
@@ -123,7 +123,7 @@ export class Lists {
       known.push(...rows);
       if (!whole && known.length < wanted && listBytes(known) <= SHORT_LIST) continue;
       // After the reads, however long they took: the owner may have been erased meanwhile.
-      await this.#follower.lookAtRows();
+      await this.#follower.revalidateRows();
       return { rows: known, whole };
     }
   }
@@ -174,7 +174,7 @@ export class Lists {
     const { owner, after } = query;
     const { store, tail } = this.#follower;
     // Before the tail is pinned, which keeps it from forgetting events, and so writes from going on.
-    await store.mayRead();
+    await store.waitBeforeLongRead();
     let snapshot: Snapshot | undefined;
     const read = async (base: number) => {
       await snapshot?.close();
@@ -213,7 +213,7 @@ function lifeOf(follower: Follower, owner: string): Life {
     isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);
   });
   const confirm = async () => {
-    await follower.lookAtRows();
+    await follower.revalidateRows();
     if (isOver) throw ERASED;
   };
   return { confirm, close };
@@ -244,7 +244,7 @@ export class RowReader {
   async #readSoon(): Promise<Rows<Plant | undefined>> {
     const keys: PlantKey[] = [];
     this.#keys = keys;
-    await turn();
+    await yieldTurn();
     if (this.#keys === keys) this.#read = undefined;
     return this.#store.get(keys);
   }

@@ -15,7 +15,7 @@ const LINGER = 250;
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 /** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
-const LOOK = 500;
+const POLL_INTERVAL = 500;
 /** Milliseconds of steps after which the lease is given back, however busy the log is: a repair waits for it. */
 const TURN = 5_000;
 /** Milliseconds for which it is: more than a repair takes to ask for it again. */
@@ -118,7 +118,7 @@ export class Projector {
       this.#tell(error);
       // Whoever repairs the read model waits for it.
       await this.#lease.giveBack();
-      await pause(LOOK, this.#stop.signal);
+      await pause(POLL_INTERVAL, this.#stop.signal);
     }
   }
 
@@ -183,6 +183,6 @@ export class Projector {
 
   async #untilExtended(): Promise<void> {
     if (this.#stop.signal.aborted) return;
-    if (!(await this.#nap.take(LOOK))) await this.#look();
+    if (!(await this.#nap.take(POLL_INTERVAL))) await this.#look();
   }
 }

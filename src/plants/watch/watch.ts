@@ -25,14 +25,14 @@ export interface WatchReader {
 /** The part of a log that can be watched. */
 export type WatchedLog = Pick<
   EventLog,
-  'list' | 'head' | 'status' | 'recent' | 'lookAtRows' | 'onExtended' | 'onRowsOutdated' | 'changed'
+  'list' | 'head' | 'status' | 'recent' | 'revalidateRows' | 'onExtended' | 'onRowsOutdated' | 'changed'
 >;
 
 /** What a watch needs of all watches of its instance. */
 export interface OpenWatches {
   readonly log: WatchedLog;
   /** Resolves when the next piece of a long answer may be made: owners take turns, and other work goes on between. */
-  turn(owner: string): Promise<void>;
+  waitForPiece(owner: string): Promise<void>;
   /** Whether the rows that watches began on are known not to be repaired. If not, the channel's readers hear later. */
   mayTell(channel: Channel): boolean;
   /** So many steps were taken. */
@@ -151,9 +151,9 @@ export class Watch implements Subscriber {
       const bytes = batch.reduce((sum, step) => sum + stepBytes(step), 0);
       for (const piece of runs(batch, stepBytes, PIECE)) {
         // Thousands may connect again at once, and most states are one small piece.
-        if (bytes > PIECE) await this.#watches.turn(this.channel.owner);
+        if (bytes > PIECE) await this.#watches.waitForPiece(this.channel.owner);
         if (!this.#validity.holds) await this.#validity.confirm();
-        await this.#watches.log.lookAtRows();
+        await this.#watches.log.revalidateRows();
         if (this.#why !== undefined) throw this.#why;
         if (this.#isOver) return;
         this.#delivered(piece);

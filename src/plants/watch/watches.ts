@@ -16,7 +16,7 @@ interface WatchLimits {
 /** Most pieces of long answers in a turn of the event loop. */
 const MOST_PIECES = 2;
 /** Milliseconds between two checks of all watches for their tokens, silence and lag. One timer serves all. */
-const LOOK = 500;
+const CHECK_INTERVAL = 500;
 
 /** Readers come back, and get the state. */
 const OUTDATED = new PlantStoreError(
@@ -77,7 +77,7 @@ export class Watches implements OpenWatches {
     this.#channels.set(owner, channel);
     channel.subscribers.add(watch);
     this.#watches.add(watch);
-    this.#timer ??= setRepeating(() => this.#look(), LOOK).unref();
+    this.#timer ??= setRepeating(() => this.#look(), CHECK_INTERVAL).unref();
     return watch;
   }
 
@@ -92,18 +92,18 @@ export class Watches implements OpenWatches {
     for (const watch of this.#watches) watch.end(why);
   }
 
-  async turn(owner: string): Promise<void> {
+  async waitForPiece(owner: string): Promise<void> {
     const permit = await this.#pieces.acquire(owner);
     nextTurn(() => permit[Symbol.dispose]());
   }
 
   mayTell(channel: Channel): boolean {
-    const look = this.log.lookAtRows();
-    look?.then(
+    const pending = this.log.revalidateRows();
+    pending?.then(
       () => this.#rounds.begin(channel),
       () => {},
     );
-    return look === undefined;
+    return pending === undefined;
   }
 
   delivered(steps: number): void {

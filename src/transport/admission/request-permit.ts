@@ -23,7 +23,6 @@ export class RequestPermit {
   /** Gives it back, although the request goes on. */
   release(): void {
     this.#held?.[Symbol.dispose]();
-    this.#held = undefined;
   }
 
   /** The request is over. */

@@ -20,7 +20,7 @@ export interface Identity {
 }
 
 /** Milliseconds between two checks of the files. */
-const LOOK = 1_000;
+const POLL_INTERVAL = 1_000;
 
 /** What the files have. */
 export interface Certificates extends Identity {
@@ -130,10 +130,10 @@ export function followCertificates(
   let timer: NodeJS.Timeout | undefined;
   const changed = () => {
     clearTimeout(timer);
-    timer = setTimeout(reload, 2 * LOOK).unref();
+    timer = setTimeout(reload, 2 * POLL_INTERVAL).unref();
   };
   const paths = [files.certificate, files.key, files.clientCa].filter((path) => path !== undefined);
-  for (const path of paths) watchFile(path, { interval: LOOK, persistent: false }, changed);
+  for (const path of paths) watchFile(path, { interval: POLL_INTERVAL, persistent: false }, changed);
   return {
     get current() {
       return current;

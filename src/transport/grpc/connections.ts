@@ -13,7 +13,7 @@ const MAX_METADATA = 16 * 1024;
 const FIELD = 32;
 const FIELD_HELD = 256;
 /** Milliseconds between two looks at what connections have sent. */
-const LOOK = 250;
+const CHECK_INTERVAL = 250;
 /** How paths of the instances' calls to each other begin. These have their own bounds, and are no client's requests. */
 export const INTERNAL = '/plantstore.internal.';
 /** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
@@ -62,7 +62,7 @@ export class GrpcConnections {
   readonly #isInstance: (headers: IncomingHttpHeaders) => boolean;
   readonly #internal = new WeakSet<ServerHttp2Stream>();
   readonly #refusals = new WeakMap<ServerHttp2Stream, CallRefusal>();
-  readonly #timer = setInterval(() => this.#look(), LOOK).unref();
+  readonly #timer = setInterval(() => this.#look(), CHECK_INTERVAL).unref();
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
@@ -79,7 +79,7 @@ export class GrpcConnections {
   ) {
     this.#admission = admission;
     this.#methods = methods;
-    this.#mostSilent = (silence * 1_000) / LOOK;
+    this.#mostSilent = (silence * 1_000) / CHECK_INTERVAL;
     this.#isInstance = isInstance;
     subscribe('http2.server.stream.created', this.#begun);
     subscribe('http2.server.stream.close', this.#closed);

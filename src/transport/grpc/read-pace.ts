@@ -1,7 +1,7 @@
 import type { Caller } from '../admission/connection.ts';
 
 /** Milliseconds between two looks at what was read. */
-const LOOK = 10;
+const CHECK_INTERVAL = 10;
 /** Most bytes between two looks, of all connections, before those that sent most of it have to wait. */
 const MOST = 256 * 1024;
 /** Bytes of one read beyond which a connection has to wait. */
@@ -37,7 +37,7 @@ export class ReadPace {
   #next = 0;
   /** The last one that read on. */
   #resumed: Paced | undefined;
-  readonly #timer = setInterval(() => this.#look(), LOOK).unref();
+  readonly #timer = setInterval(() => this.#look(), CHECK_INTERVAL).unref();
 
   add(connection: Paced): void {
     this.#open.add(connection);

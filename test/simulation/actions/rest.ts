@@ -12,7 +12,7 @@ import { repairDamage } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
-const LOOK = 200;
+const POLL_INTERVAL = 200;
 
 /** What has not come to its end. Undefined: all has. */
 function unfinished(world: World): string | undefined {
@@ -40,7 +40,7 @@ function unfinished(world: World): string | undefined {
 async function untilAtRest(world: World): Promise<void> {
   const end = world.scheduler.now + PATIENCE;
   for (;;) {
-    await world.pass(LOOK);
+    await world.pass(POLL_INTERVAL);
     if (world.violation !== undefined) return;
     const what = unfinished(world);
     if (what === undefined) return;

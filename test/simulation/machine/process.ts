@@ -137,7 +137,7 @@ export class Process implements Host {
     this.#scheduler.after(TURN, this, callback);
   }
 
-  turn(): Promise<void> {
+  yieldTurn(): Promise<void> {
     return new Promise((resolve) => this.nextTurn(resolve));
   }
 
@@ -169,7 +169,7 @@ export function machineOf(scheduler: Scheduler): Host {
     setRepeating: (callback, milliseconds) => current().setRepeating(callback, milliseconds),
     clearTimer: (timer) => current().clearTimer(timer),
     nextTurn: (callback) => current().nextTurn(callback),
-    turn: () => current().turn(),
+    yieldTurn: () => current().yieldTurn(),
     random: () => current().random(),
     randomBytes: (size) => current().randomBytes(size),
     randomUUID: () => current().randomUUID(),

@@ -227,7 +227,7 @@ export class MemoryStore implements Store {
     return { rows, whole: isOver && rows.length < limit, ...before, upTo };
   }
 
-  async mayRead(): Promise<void> {}
+  async waitBeforeLongRead(): Promise<void> {}
 
   async snapshot(): Promise<Snapshot> {
     const state = await this.old('snapshot', (found) => found);

@@ -77,7 +77,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
     },
 
     /** A snapshot holds up nothing. */
-    async mayRead() {},
+    async waitBeforeLongRead() {},
 
     async snapshot() {
       const find = {

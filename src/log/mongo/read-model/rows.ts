@@ -1,6 +1,6 @@
 import { BSON as Codec, type Document } from 'mongodb';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
-import { turn } from '../../../time/host.ts';
+import { yieldTurn } from '../../../time/host.ts';
 import type { Page } from '../../batches.ts';
 import type { OwnedRow } from '../../store.ts';
 import { CHECKPOINT_ID } from '../collections.ts';
@@ -81,7 +81,7 @@ export async function pageOf(found: FoundRows | undefined, limit: number): Promi
   for (const row of encoded) {
     if (bytes > DECODED_AT_ONCE) {
       bytes = 0;
-      await turn();
+      await yieldTurn();
     }
     bytes += row.length;
     rows.push(toRow(Codec.deserialize(row, BSON) as PlantDocument));
