@@ -16,10 +16,10 @@ export type Change =
   | { readonly type: 'ready'; readonly position: bigint };
 
 /** Milliseconds of silence after which a stream counts as dead. The service sends something every 15 s. */
-const SILENCE = 45_000;
+const SILENCE_LIMIT = 45_000;
 
 /** Milliseconds before a lost connection is replaced, unless the service says otherwise. */
-const RETRY = 1_000;
+const RETRY_PAUSE = 1_000;
 
 /**
  * Bytes of a stream that may wait for the caller. Up to that, the stream is read as fast as it comes: the fetch of Node
@@ -78,7 +78,7 @@ async function* changesOver(
   { onConnect, onDisconnect }: WatchListeners,
 ): AsyncGenerator<Change, never> {
   let lastEventId = after === undefined ? '' : `${after}`;
-  let retry = RETRY;
+  let retry = RETRY_PAUSE;
   let failures = 0;
   const opened = () => {
     failures = 0;
@@ -117,14 +117,14 @@ async function* events(
   opened: () => void,
 ): AsyncGenerator<StreamEvent> {
   const closed = new AbortController();
-  /** Waits for the service, within SILENCE. The time that the caller takes between events does not count. */
+  /** Waits for the service, within SILENCE_LIMIT. The time that the caller takes between events does not count. */
   const heard = async <Value>(next: Promise<Value>): Promise<Value> => {
-    const timer = setTimeout(() => closed.abort(new Error('the stream fell silent')), SILENCE);
+    const timer = setTimeout(() => closed.abort(new Error('the stream fell silent')), SILENCE_LIMIT);
     return await next.finally(() => clearTimeout(timer));
   };
   try {
     const headers = { accept: 'text/event-stream', ...(lastEventId !== '' && { 'last-event-id': lastEventId }) };
-    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE };
+    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE_LIMIT };
     const reader = await heard(connection.send(request, readerOf));
     opened();
     const decoder = new TextDecoder();

@@ -236,13 +236,13 @@ function sharesOf(memory: number, { LIST_CACHE_BYTES: listBytes }: Values, probl
 
 /** Most connections to a port by default, and the bytes of MEMORY for each. */
 const MOST_CONNECTIONS = 10_000;
-const CONNECTION = 96 * 1024;
+const CONNECTION_BYTES = 96 * 1024;
 
 /**
  * So that idle connections to both ports have room beside V8's heap: one takes 15 KB, and one of gRPC 33, or up to 130
  * with TLS, mostly outside of it.
  */
-const connectionsFor = (memory: number): number => Math.min(MOST_CONNECTIONS, Math.floor(memory / CONNECTION));
+const connectionsFor = (memory: number): number => Math.min(MOST_CONNECTIONS, Math.floor(memory / CONNECTION_BYTES));
 
 function grpcTlsOf(values: Values, problems: string[]) {
   const { GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key, GRPC_TLS_CLIENT_CA: clientCa } = values;

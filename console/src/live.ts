@@ -5,7 +5,7 @@ import { offline, unreachable } from './reach.ts';
 import { usable } from './session.ts';
 
 /** Milliseconds before a stream that broke off begins again. */
-const PAUSE = 2_000;
+const RETRY_PAUSE = 2_000;
 
 /** Whether the page shows the current state. */
 export interface Liveness {
@@ -67,7 +67,7 @@ async function keepLive({ liveness, run }: Stream, signal: AbortSignal): Promise
     } finally {
       end();
     }
-    do await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    do await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE));
     while (offline.peek() && !signal.aborted);
   }
 }

@@ -3,11 +3,11 @@ import { loadSettings } from './access.ts';
 import { isUnreachable } from './api/trouble.ts';
 
 /** Milliseconds between two calls of a service that does not answer. */
-const PAUSE = 1_000;
+const RETRY_PAUSE = 1_000;
 /**
  * Milliseconds between two checks that the service answers. The stream of a service that hangs does not end by itself.
  */
-const HEARTBEAT = 8_000;
+const PROBE_INTERVAL = 8_000;
 
 /** True from when a call did not reach the service until one does. */
 export const offline = signal(false);
@@ -21,7 +21,7 @@ export async function unreachable(): Promise<void> {
       () => true,
       () => false,
     );
-  do await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  do await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE));
   while (!(await isReached()));
   offline.value = false;
 }
@@ -35,6 +35,6 @@ export function watchReach(): void {
     });
   };
   look();
-  setInterval(look, HEARTBEAT);
+  setInterval(look, PROBE_INTERVAL);
   document.addEventListener('visibilitychange', look);
 }

@@ -19,7 +19,7 @@ export function linkTo(pane: string, values: Readonly<Record<string, string | un
 }
 
 /** Milliseconds between two changes of the address: browsers bound how many there are. Fast ones are left out. */
-const PAUSE = 200;
+const CHANGE_INTERVAL = 200;
 let due: ReturnType<typeof setTimeout> | undefined;
 let changedAt = 0;
 
@@ -32,8 +32,8 @@ export function replaceRoute(pane: string, values: Readonly<Record<string, strin
     changedAt = Date.now();
     history.replaceState(null, '', link);
   };
-  if (Date.now() >= changedAt + PAUSE) change();
-  else due = setTimeout(change, PAUSE);
+  if (Date.now() >= changedAt + CHANGE_INTERVAL) change();
+  else due = setTimeout(change, CHANGE_INTERVAL);
 }
 
 /** Follows the address bar from now on. */

@@ -9,7 +9,7 @@ import { Fold } from './fold/fold.ts';
 import { project } from './project.ts';
 
 /** Events per append. Each append is a transaction that the disk or a majority must confirm. */
-const APPEND = 2_000;
+const APPEND_EVENTS = 2_000;
 
 /** Verifies a whole log as an import does, without writing. Yields positions. Rejects at the first invalid event. */
 export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
@@ -39,7 +39,7 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
       if (head.position === start.position) checkSame(start, head);
       if (head.position > start.position) waiting.push(event);
     }
-    if (waiting.length < APPEND) continue;
+    if (waiting.length < APPEND_EVENTS) continue;
     await append(store, waiting);
     if (head.position >= lastErasure) await project(store, { written: waiting });
     waiting = [];

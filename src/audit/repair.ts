@@ -13,9 +13,9 @@ import { checkpointOf, project } from './project.ts';
 import { steadily, steadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
-const NODES = 1_024;
+const STEP_NODES = 1_024;
 /** Milliseconds until the projector's lease is asked for again. */
-const STANDBY = 250;
+const LEASE_INTERVAL = 250;
 /** Most faults of the store in a row while the lease is asked for. A reply that is lost is one. */
 const MAX_FAULTS = 3;
 /** Most attempts that may find the read model moved, or changed by another repair. */
@@ -97,7 +97,7 @@ async function attempted(store: Store, log: FoldedLog, lease: Lease, least: numb
 
 /** Resolves once the lease is taken. Rejects after some faults of the store in a row: on a full disk, reads go on. */
 async function taken(lease: Lease): Promise<void> {
-  for (let faults = 0; ; await pause(STANDBY)) {
+  for (let faults = 0; ; await pause(LEASE_INTERVAL)) {
     try {
       if (await lease.has()) return;
       faults = 0;
@@ -156,8 +156,8 @@ class FoldedLog {
   }
 
   *nodes(): Generator<Nodes> {
-    for (let first = 0; first < this.#nodes.length; first += NODES)
-      yield { first, hashes: this.#nodes.slice(first, first + NODES) };
+    for (let first = 0; first < this.#nodes.length; first += STEP_NODES)
+      yield { first, hashes: this.#nodes.slice(first, first + STEP_NODES) };
   }
 }
 

@@ -67,7 +67,7 @@ const LONG_CALLS = { permits: 3, share: 2, maxWait: 500, maxWaiting: 16 };
 /** Calls at once that follow the log, and those of one auditor. */
 const FOLLOWERS = { permits: 64, share: 16, maxWait: 0, maxWaiting: 0 };
 /** Milliseconds between two messages of progress. */
-const PROGRESS = 1_000;
+const PROGRESS_INTERVAL = 1_000;
 
 /** plantstore.v1.AuditService. Every call needs the scope `plants:audit` and rejects with PlantStoreError. */
 export function implementAudit(options: AuditOptions) {
@@ -179,7 +179,7 @@ async function* verify(
     if ('answers' in step) {
       onVerdict(foundIn(step));
       yield verdictMessage(step);
-    } else if (monotonic() >= reportedAt + PROGRESS) {
+    } else if (monotonic() >= reportedAt + PROGRESS_INTERVAL) {
       reportedAt = monotonic();
       yield progressMessage(step);
     }

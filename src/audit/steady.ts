@@ -42,7 +42,7 @@ export async function erasuresSince(store: Store, owner: string | undefined): Pr
 }
 
 /** Most attempts to read the log while no owner is erased, unless told. */
-const ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * What is read of a log, from its beginning again when contents were removed meanwhile. `read` gets the position of an
@@ -52,7 +52,7 @@ const ATTEMPTS = 5;
 export async function* steadily<Found>(
   store: Store,
   read: (erasure: number) => AsyncIterable<Found>,
-  attempts = ATTEMPTS,
+  attempts = MAX_ATTEMPTS,
 ): AsyncGenerator<Found> {
   for (let [attempt, erasure] = [1, 0]; ; attempt++)
     try {

@@ -49,7 +49,7 @@ export interface VerifyOptions {
 }
 
 /** Most passes, of which all but the last were disturbed by an erasure. */
-const ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /** Below every integer that a store can have as a position, so that records before the first event are found too. */
 const BEFORE_ALL = Number.NEGATIVE_INFINITY;
@@ -67,7 +67,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     try {
       for await (const step of verifiedWith(others, store, options)) {
         if (!('answers' in step)) yield step;
-        else if (attempt === ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
+        else if (attempt === MAX_ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
       }
     } finally {
       for (const check of others) await check.close?.();

@@ -30,7 +30,7 @@ export interface AuthenticatorOptions {
 }
 
 /** Most characters of a header that is remembered as it is, for as long as its connection is open. */
-const LONGEST = 2_048;
+const MAX_KEPT_HEADER = 2_048;
 
 /** Identifies callers by the Authorization header, for all transports. */
 export interface Authenticator {
@@ -111,7 +111,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         const known = verified.get(id);
         if (known?.validity.holds) {
           cacheHits++;
-          if (connection !== undefined && typeof authorization === 'string' && authorization.length <= LONGEST)
+          if (connection !== undefined && typeof authorization === 'string' && authorization.length <= MAX_KEPT_HEADER)
             shown.set(connection, { authorization, principal: known });
           return known;
         }

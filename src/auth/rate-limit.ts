@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../domain/errors.ts';
 
 /** Most owners to track: more than can be served within a second, after which an owner's budget is whole. */
-const OWNERS = 65_536;
+const MAX_OWNERS = 65_536;
 /** Longest name that is kept as it is. Of a longer one the digest is kept, so that all of them take 10 MB. */
-const LONG = 64;
+const MAX_KEPT_NAME = 64;
 
 /**
  * Limits the calls per second of each owner, with bursts of up to one second's budget. `Admission.verified` asks it for
@@ -16,7 +16,7 @@ const LONG = 64;
  */
 export class RateLimit {
   /** For each owner, the time at which its budget is whole again, in milliseconds of `performance.now()`. */
-  readonly #whole = new LRUCache<string, number>({ max: OWNERS });
+  readonly #whole = new LRUCache<string, number>({ max: MAX_OWNERS });
   readonly #interval: number;
   readonly #burst: number;
 
@@ -27,7 +27,7 @@ export class RateLimit {
 
   /** Takes one call from an owner's budget. If it is exhausted, throws RATE_LIMITED and takes nothing. */
   take(name: string, now = performance.now()): void {
-    const owner = name.length > LONG ? hash('sha256', name, 'base64') : name;
+    const owner = name.length > MAX_KEPT_NAME ? hash('sha256', name, 'base64') : name;
     const whole = Math.max(this.#whole.get(owner) ?? 0, now);
     // A call whose budget is due exactly now must pass, whatever the rounding errors.
     if (whole - now > this.#burst + EPSILON) throw LIMITED;

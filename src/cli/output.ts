@@ -17,16 +17,16 @@ async function* withLineBreaks(texts: Iterable<string> | AsyncIterable<string>):
 }
 
 /** Milliseconds between two lines of progress. */
-const INTERVAL = 2_000;
+const PROGRESS_INTERVAL = 2_000;
 
 /** Writes lines of progress to stderr, if that is a terminal: what is quick has none. */
 export class Progress {
-  #next = performance.now() + INTERVAL;
+  #next = performance.now() + PROGRESS_INTERVAL;
 
   /** Tells that `done` events are done, of `total` if that is known. Cheap enough for every batch. */
   show(done: number, total?: number): void {
     if (!process.stderr.isTTY || performance.now() < this.#next) return;
-    this.#next = performance.now() + INTERVAL;
+    this.#next = performance.now() + PROGRESS_INTERVAL;
     const all = total === undefined ? '' : ` of ${total.toLocaleString('en')}`;
     console.error(`${done.toLocaleString('en')}${all} events`);
   }

@@ -19,7 +19,7 @@ import { unavailable } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 
 /** Milliseconds between two messages of progress. */
-const PROGRESS = 1_000;
+const PROGRESS_INTERVAL = 1_000;
 
 /** plantstore.v1.ErasureService. Every call needs the scope `plants:erase` and rejects with PlantStoreError. */
 export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePolicy) {
@@ -34,7 +34,7 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
     let reportedAt = 0;
     try {
       for await (const step of log.erase({ owner, actor, issuer, key })) {
-        if ('step' in step && step.appended === undefined && monotonic() < reportedAt + PROGRESS) continue;
+        if ('step' in step && step.appended === undefined && monotonic() < reportedAt + PROGRESS_INTERVAL) continue;
         reportedAt = monotonic();
         yield messageOf(step);
       }

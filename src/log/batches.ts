@@ -2,7 +2,7 @@ import { yieldTurn } from '../time/host.ts';
 import type { FirstRows, Store } from './store.ts';
 
 /** Most rows of one read, unless told. */
-const BATCH = 1_000;
+const BATCH_ROWS = 1_000;
 
 /** The next rows of a read, and whether none follow. */
 export type Page<Row> = Pick<FirstRows<Row>, 'rows' | 'whole'>;
@@ -15,7 +15,7 @@ export type Page<Row> = Pick<FirstRows<Row>, 'rows' | 'whole'>;
  */
 export async function* batches<Row>(
   page: (last: Row | undefined, limit: number) => Promise<Page<Row>>,
-  { most = BATCH, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
+  { most = BATCH_ROWS, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<Row[]> {
   let last: Row | undefined;
   for (let limit = most; ; await yieldTurn()) {

@@ -48,7 +48,7 @@ const DEFAULT_LIMITS: LogLimits = {
 };
 
 /** Milliseconds between two checks for abandoned erasures. */
-const ERASURES = 2_000;
+const ERASURE_INTERVAL = 2_000;
 
 /** Options of a log. */
 export interface EventLogOptions {
@@ -154,9 +154,9 @@ export class EventLog {
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }
-      await pause(ERASURES, signal);
+      await pause(ERASURE_INTERVAL, signal);
     };
-    await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
+    await repeat(finish, signal, new Backoff(ERASURE_INTERVAL, ERASURE_INTERVAL), this.#onFault);
   }
 
   /**

@@ -5,7 +5,7 @@ import { type EventLog, type EventLogOptions, openLog } from './log.ts';
 import { BrokenReadModelError, LostRecordError, type Store } from './store.ts';
 
 /** First and longest pause between two attempts, in milliseconds. */
-const PAUSE = 200;
+const FIRST_PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
 /** Errors of what is stored, which waiting does not change. */
@@ -35,7 +35,7 @@ export async function openWhenReachable(
   signal: AbortSignal,
   onWait: (fault: unknown) => void,
 ): Promise<OpenedLog> {
-  const backoff = new Backoff(PAUSE, MAX_PAUSE);
+  const backoff = new Backoff(FIRST_PAUSE, MAX_PAUSE);
   for (;;) {
     try {
       const store = await open();

@@ -164,7 +164,7 @@ export interface UpgradeStep {
 }
 
 /** Milliseconds between two lines about the same work. */
-const PROGRESS = 5_000;
+const PROGRESS_INTERVAL = 5_000;
 
 /**
  * Does an upgrade to its end, and tells of it at the start, every few seconds and at the end. Returns whether there was
@@ -180,7 +180,7 @@ export async function reportUpgrade(
   for await (const { what, done, total } of steps) {
     signal?.throwIfAborted();
     if (last === '') tell('the store is of release 1.0.0 and is being upgraded; if interrupted, do so again');
-    if (last === what && monotonic() < reportedAt + PROGRESS) continue;
+    if (last === what && monotonic() < reportedAt + PROGRESS_INTERVAL) continue;
     [reportedAt, last] = [monotonic(), what];
     tell(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} events ${what}`);
   }

@@ -3,9 +3,9 @@ import { isatty } from 'node:tty';
 import { type DestinationStream, levels, symbols } from 'pino';
 
 /** Most characters of buffered lines, about 20,000 request lines. Further lines are dropped. */
-const LIMIT = 4 * 1024 * 1024;
+const MAX_BUFFERED = 4 * 1024 * 1024;
 /** Milliseconds between two attempts to write. */
-const RETRY = 10;
+const RETRY_INTERVAL = 10;
 /** Most milliseconds that an exiting process waits for the reader. */
 const FLUSH_LIMIT = 2_000;
 
@@ -55,7 +55,7 @@ export class LogOutput implements DestinationStream {
 
   /** The same for a text that is no line of the log. */
   print(line: string): void {
-    const full = this.#gap > 0 || this.#waiting.length + this.#rest.length + line.length > LIMIT;
+    const full = this.#gap > 0 || this.#waiting.length + this.#rest.length + line.length > MAX_BUFFERED;
     if (this.#closed || (full && this.lastLevel !== levels.values.fatal)) {
       this.#dropped++;
       this.#gap++;
@@ -68,11 +68,11 @@ export class LogOutput implements DestinationStream {
   /** Writes all buffered lines. Waits at most two seconds for the reader. */
   flushSync(): void {
     const deadline = performance.now() + FLUSH_LIMIT;
-    while (!this.#writeOut() && performance.now() < deadline) Atomics.wait(SLEEPER, 0, 0, RETRY);
+    while (!this.#writeOut() && performance.now() < deadline) Atomics.wait(SLEEPER, 0, 0, RETRY_INTERVAL);
   }
 
   #flush(): void {
-    this.#next = this.#writeOut() ? undefined : setTimeout(() => this.#flush(), RETRY).unref();
+    this.#next = this.#writeOut() ? undefined : setTimeout(() => this.#flush(), RETRY_INTERVAL).unref();
   }
 
   /** Writes what the reader accepts. Returns whether everything is written. */

@@ -7,7 +7,7 @@ import { sampler } from './sparing.ts';
 
 /** Milliseconds, and most lines within them of one kind of request without a known caller. */
 const INTERVAL = 60_000;
-const MOST = 100;
+const MAX_LINES = 100;
 
 /**
  * A function that writes one line per request, at level info. Requests without a known caller are sampled, by status,
@@ -15,7 +15,7 @@ const MOST = 100;
  */
 export function requestLog(logger: Logger, owners: OwnerHashes): (request: EndedRequest) => void {
   // Callers without a token must not be able to write a line each time.
-  const sample = sampler(INTERVAL, MOST);
+  const sample = sampler(INTERVAL, MAX_LINES);
   return (ended) => {
     if (!logger.isLevelEnabled('info') || isProbe(ended)) return;
     const { protocol, method, route, status, principal, failure, seconds, bytes, requestId, traceId } = ended;
@@ -51,7 +51,7 @@ export function requestLog(logger: Logger, owners: OwnerHashes): (request: Ended
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
 
 /** Hexadecimal digits of a hash: enough to distinguish owners. */
-const DIGITS = 16;
+const HASH_DIGITS = 16;
 
 /**
  * How log lines name owners and subjects: by the first 16 hexadecimal digits of HMAC-SHA-256(key, UTF-8 of the name).
@@ -69,7 +69,7 @@ export class OwnerHashes {
 
   /** The hash of a name. Undefined while there is no key. */
   of(name: string): string | undefined {
-    return this.#key && createHmac('sha256', this.#key).update(name).digest('hex').slice(0, DIGITS);
+    return this.#key && createHmac('sha256', this.#key).update(name).digest('hex').slice(0, HASH_DIGITS);
   }
 
   /** The hash of a caller's owner, computed once for each caller. */

@@ -22,7 +22,7 @@ import type { Logger } from './logger.ts';
 import { type EndedRequest, UNMATCHED } from './request.ts';
 
 /** Most milliseconds to send the last spans. */
-const FAREWELL = 3_000;
+const FLUSH_LIMIT = 3_000;
 
 /** RPC codes that count as server errors by OpenTelemetry's conventions for gRPC. */
 const SERVER_FAULTS = new Set([
@@ -128,7 +128,7 @@ export class Tracing {
 
   /** Sends the remaining spans, for at most a few seconds. */
   async close(): Promise<void> {
-    await Promise.race([this.#sdk.shutdown().catch(() => {}), sleep(FAREWELL, undefined, { ref: false })]);
+    await Promise.race([this.#sdk.shutdown().catch(() => {}), sleep(FLUSH_LIMIT, undefined, { ref: false })]);
   }
 }
 

@@ -5,10 +5,10 @@ import type { PlantRow } from '../log/store.ts';
 export const MAX_PAGE_PLANTS = 1_000;
 
 /** Most bytes of plants in a message. By default, gRPC clients accept no message above 4 MiB. */
-const PAGE_BYTES = 1024 * 1024;
+const MAX_PAGE_BYTES = 1024 * 1024;
 
 /** Most bytes of plants in a piece of an answer that comes in pieces. To encode one takes some milliseconds at most. */
-export const PIECE = 64 * 1024;
+export const MAX_PIECE_BYTES = 64 * 1024;
 
 /** Most bytes of UTF-8 that one UTF-16 code unit takes. */
 const BYTES_PER_CODE_UNIT = 3;
@@ -25,7 +25,7 @@ export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]
 }
 
 /** Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. */
-export const pages = (rows: readonly PlantRow[], most = PAGE_BYTES): Generator<readonly PlantRow[]> =>
+export const pages = (rows: readonly PlantRow[], most = MAX_PAGE_BYTES): Generator<readonly PlantRow[]> =>
   runs(rows, (row) => BYTES_PER_CODE_UNIT * textLength(row), most, MAX_PAGE_PLANTS);
 
 /** Splits items into runs of at most `most` bytes, or one item, and of at most `count` items. No run is empty. */

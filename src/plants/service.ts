@@ -21,7 +21,7 @@ import { rowBytes } from '../log/row-size.ts';
 import type { PlantRow } from '../log/store.ts';
 import { isLong, type Listing, type LongList } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { PIECE, pages } from './pages.ts';
+import { MAX_PIECE_BYTES, pages } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Watch, WatchReader } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -115,7 +115,7 @@ export class PlantsService {
   async *#piecesOf(list: LongList, call: Call): AsyncGenerator<readonly PlantRow[]> {
     for await (const batch of list.plants) {
       call.holds?.(rowBytes(batch));
-      for (const piece of pages(batch, PIECE)) {
+      for (const piece of pages(batch, MAX_PIECE_BYTES)) {
         await this.#watches.waitForPiece(call.principal.owner);
         // The caller may have taken the piece before it long ago.
         if (piece[0] !== batch[0]) await list.confirm();

@@ -12,19 +12,19 @@ import { MismatchError, type Published, type Topic, type TopicSession } from './
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
 /** Milliseconds without an event after which to test the session. */
-const IDLE = 10_000;
+const IDLE_LIMIT = 10_000;
 /** Milliseconds between two looks for new events. */
-const POLL = 50;
-/** Milliseconds between two transactions, unless MANY events wait: even a small one is expensive for Kafka. */
-const PACE = 100;
-const MANY = 1_000;
+const POLL_INTERVAL = 50;
+/** Milliseconds between two transactions, unless MANY_EVENTS wait: even a small one is expensive for Kafka. */
+const TRANSACTION_INTERVAL = 100;
+const MANY_EVENTS = 1_000;
 /**
  * Most bytes of events in memory for one transaction, of which one may be larger: some 2,500 usual events. Those with
  * the longest texts are a few MB on the wire then, for which a transaction has half a minute.
  */
-const ENOUGH = 4 * 1024 * 1024;
+const MAX_TRANSACTION_BYTES = 4 * 1024 * 1024;
 /** Milliseconds between two measurements of the lag. */
-const MEASURE = 1_000;
+const MEASURE_INTERVAL = 1_000;
 
 /** Options of the publisher. */
 export interface PublisherOptions {
@@ -48,7 +48,7 @@ export class Publisher {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   /** Bytes for the next transaction: less after a failure, which may have been too much for a slow Kafka. */
-  #enough = ENOUGH;
+  #enough = MAX_TRANSACTION_BYTES;
 
   /** Starts immediately. */
   constructor({ store, topic, onChange }: PublisherOptions) {
@@ -116,12 +116,12 @@ export class Publisher {
         const begun = monotonic();
         if (begun >= tellAt) {
           untold = await this.#tellErasures(head.position);
-          tellAt = begun + MEASURE;
+          tellAt = begun + MEASURE_INTERVAL;
         }
         const events = await nextEvents(this.#store, head.position, this.#enough);
-        if (events.length === 0 && begun < last + IDLE) {
+        if (events.length === 0 && begun < last + IDLE_LIMIT) {
           reached();
-          await pause(POLL, held);
+          await pause(POLL_INTERVAL, held);
           continue;
         }
         // Once an erasure has begun, nothing more of its owner from before is published.
@@ -132,10 +132,10 @@ export class Publisher {
         const erasures = new Map(unfinished.map((each) => [each.position, each]));
         await session.publish(events.map((event) => erasures.get(event.position) ?? asErased(event, unfinished)));
         last = monotonic();
-        this.#enough = Math.min(2 * Math.max(this.#enough, 1), ENOUGH);
+        this.#enough = Math.min(2 * Math.max(this.#enough, 1), MAX_TRANSACTION_BYTES);
         reached();
         unfinished = unfinished.filter(({ position }) => position > head.position);
-        if (events.length < MANY) await pause(begun + PACE - last, held);
+        if (events.length < MANY_EVENTS) await pause(begun + TRANSACTION_INTERVAL - last, held);
       }
     } finally {
       session.close();
@@ -199,7 +199,7 @@ export class Publisher {
       } catch {
         // The store is unreachable; the log reports that.
       }
-      await pause(MEASURE, signal);
+      await pause(MEASURE_INTERVAL, signal);
     }
   }
 }
@@ -212,7 +212,7 @@ export class Publisher {
 export async function nextEvents(
   store: Pick<Store, 'read'>,
   after: number,
-  enough: number = ENOUGH,
+  enough: number = MAX_TRANSACTION_BYTES,
 ): Promise<readonly LoggedEvent[]> {
   const events: LoggedEvent[] = [];
   let bytes = 0;

@@ -13,10 +13,10 @@ export interface StatusMessage {
 export const CLOSE = 'close';
 
 /** Milliseconds between two regular reports. */
-export const REPORT = 1_000;
+export const REPORT_INTERVAL = 1_000;
 
 /** Milliseconds after which a failed thread is restarted. */
-const RESTART = 1_000;
+const RESTART_PAUSE = 1_000;
 /** Most milliseconds to wait for the current batch when closing. The next publisher aborts a cut-off transaction. */
 const CLOSE_LIMIT = 5_000;
 
@@ -64,7 +64,7 @@ export class PublisherThread implements AsyncDisposable {
         // There is no thread, such as at a limit on them.
         this.#failed(error);
       }
-      await pause(RESTART, signal);
+      await pause(RESTART_PAUSE, signal);
     }
   }
 

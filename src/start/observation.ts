@@ -40,7 +40,7 @@ export async function startObserving(
 }
 
 /** Milliseconds until a failed read of the key is repeated. */
-const RETRY = 5_000;
+const RETRY_PAUSE = 5_000;
 
 /**
  * Reads the key with which log lines name owners, and reads it again after each erasure, which replaces it. Resolves
@@ -61,7 +61,7 @@ export async function followOwnerKey(
       if (number === reads) owners.key = key;
     } catch (fault) {
       onFault(fault);
-      if (number === reads) setTimeout(read, RETRY).unref();
+      if (number === reads) setTimeout(read, RETRY_PAUSE).unref();
     }
   };
   log.onErased(read);

@@ -2,14 +2,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from '../observe/logger.ts';
 
 /** Most files that are kept for all but these connections: the store, the admin port, other hosts. */
-const RESERVED = 512;
+const RESERVED_FILES = 512;
 
 /**
  * Connections to each of the two ports: `maximum`, or fewer where the limit on open files has no room for so many. What
  * is left of it keeps the store and the admin port going. `limit`: of files that the process may have open.
  */
 export function connectionsWithin(maximum: number, logger: Pick<Logger, 'info'>, limit = openFilesLimit()): number {
-  const room = Math.floor((limit - Math.min(RESERVED, limit / 3)) / 2);
+  const room = Math.floor((limit - Math.min(RESERVED_FILES, limit / 3)) / 2);
   if (maximum <= room) return maximum;
   const what = 'the limit on open files has no room for MAX_CONNECTIONS: raise the limit, or lower the setting';
   logger.info({ limit, maximum, connections: room }, what);

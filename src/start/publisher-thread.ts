@@ -6,7 +6,7 @@ import { openSqlite } from '../log/sqlite/store.ts';
 import { type KafkaOptions, kafkaTopic } from '../publisher/kafka/kafka-topic.ts';
 import { Publisher } from '../publisher/publisher.ts';
 import type { PublisherStatus } from '../publisher/status.ts';
-import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread.ts';
+import { CLOSE, REPORT_INTERVAL, type StatusMessage } from '../publisher/thread.ts';
 
 /** The settings of the publisher's thread, which gets a copy of them. */
 export type PublisherSettings = Pick<Config, 'mongodbUri' | 'dataDirectory'> & { readonly kafka: KafkaOptions };
@@ -17,7 +17,7 @@ const tell = (status: PublisherStatus, changed: boolean) =>
 
 const store = mongodbUri === undefined ? openSqlite(dataDirectory) : await openMongo(mongodbUri);
 const publisher = new Publisher({ store, topic: kafkaTopic(kafka), onChange: (status) => tell(status, true) });
-const reporting = setInterval(() => tell(publisher.status(), false), REPORT);
+const reporting = setInterval(() => tell(publisher.status(), false), REPORT_INTERVAL);
 
 parentPort!.on('message', async (message) => {
   if (message !== CLOSE) return;

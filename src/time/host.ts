@@ -8,11 +8,11 @@ export interface Timer {
 }
 
 /** Random bytes in stock: one call for many costs as much as a call for a few. */
-const STOCK = 4_096;
+const STOCK_BYTES = 4_096;
 let stock: Buffer = Buffer.alloc(0);
 
 function randomBytesFromStock(size: number): Uint8Array {
-  if (stock.length < size) stock = crypto.randomBytes(Math.max(STOCK, size));
+  if (stock.length < size) stock = crypto.randomBytes(Math.max(STOCK_BYTES, size));
   const bytes = new Uint8Array(stock.subarray(0, size));
   stock = stock.subarray(size);
   return bytes;

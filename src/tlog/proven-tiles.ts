@@ -4,7 +4,7 @@ import { subtreeHash, TILE_WIDTH, type Tile, type TileReader, tilePath, widthAt 
 import { treeHash } from './tree.ts';
 
 /** Most full tiles in memory. Those above the lowest level are few, and are read again and again. */
-const KEPT = 64;
+const MAX_KEPT = 64;
 
 /**
  * The tiles of a tree, from a source that is not trusted. Each is proved to be under the root: the partial tiles on the
@@ -46,7 +46,7 @@ export class ProvenTiles implements TileReader {
     // The one that was used last is the last to go.
     this.#kept.delete(path);
     this.#kept.set(path, kept);
-    if (this.#kept.size > KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
     kept.catch(() => this.#kept.delete(path));
     return kept;
   }

@@ -69,18 +69,18 @@ export const subtreeHash = (hashes: Uint8Array, at: number, count: number): Uint
 /** Most bytes of an entry: its length has two bytes. */
 export const MAX_ENTRY = 0xffff;
 
-const LENGTH = 2;
+const LENGTH_BYTES = 2;
 
 /** Encodes an entry bundle (c2sp.org/tlog-tiles, "Log entries"). Throws RangeError for an entry over MAX_ENTRY. */
 export function encodeEntries(entries: readonly Uint8Array[]): Uint8Array {
-  const bundle = new Uint8Array(entries.reduce((sum, { length }) => sum + LENGTH + length, 0));
+  const bundle = new Uint8Array(entries.reduce((sum, { length }) => sum + LENGTH_BYTES + length, 0));
   const view = viewOf(bundle);
   let end = 0;
   for (const entry of entries) {
     if (entry.length > MAX_ENTRY) throw new RangeError(`an entry has ${entry.length} bytes, more than ${MAX_ENTRY}`);
     view.setUint16(end, entry.length);
-    bundle.set(entry, end + LENGTH);
-    end += LENGTH + entry.length;
+    bundle.set(entry, end + LENGTH_BYTES);
+    end += LENGTH_BYTES + entry.length;
   }
   return bundle;
 }
@@ -90,7 +90,7 @@ export function decodeEntries(bundle: Uint8Array): Uint8Array[] {
   const view = viewOf(bundle);
   const entries: Uint8Array[] = [];
   for (let at = 0; at < bundle.length; ) {
-    const start = at + LENGTH;
+    const start = at + LENGTH_BYTES;
     const end = start <= bundle.length ? start + view.getUint16(at) : Number.POSITIVE_INFINITY;
     if (end > bundle.length) throw new Error(`the entry bundle ends in the middle of entry ${entries.length}`);
     entries.push(bundle.subarray(start, end));

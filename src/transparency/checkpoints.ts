@@ -17,13 +17,13 @@ import { type KeptCheckpoint, RESTORED, type SignedCheckpoint, signCheckpoint } 
 export const CHECKPOINT_INTERVAL = 250;
 
 /** Milliseconds until it is looked again whether the log extends what was signed. */
-const AGAIN = 5_000;
+const RETRY_INTERVAL = 5_000;
 
 /** Errors that are told, and stop the signing until they are mended. */
 const STOPS = [BrokenTreeError, BrokenChainError, CannotSignError, LostRecordError];
 
 /** Intervals that a caller waits for a checkpoint that includes an event. */
-const ATTEMPTS = 12;
+const MAX_ATTEMPTS = 12;
 
 /** Most checkpoints of other processes, each signed while the next one was made, that one call compares with. */
 const MAX_OTHERS = 10;
@@ -113,7 +113,7 @@ export class LogCheckpoints implements Checkpoints {
     } catch (error) {
       if (STOPS.some((kind) => error instanceof kind)) this.#tell(error as Error);
       // The store may be away when it tries again.
-      if (this.#fault !== undefined) this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
+      if (this.#fault !== undefined) this.#again ??= setTimer(() => this.#tryAgain(), RETRY_INTERVAL).unref();
       this.#tried = { began, error: unavailable(error) };
       throw this.#tried.error;
     }
@@ -185,7 +185,7 @@ async function proveConsistent(tree: TileReader, next: SignedCheckpoint, last: S
 
 /** A checkpoint that includes the event at a position of the log. Rejects with OVERLOADED if there is none in time. */
 export async function checkpointWith(checkpoints: Checkpoints, position: number): Promise<SignedCheckpoint> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     if (attempt > 0) await pause(CHECKPOINT_INTERVAL);
     const checkpoint = await checkpoints.latest();
     if (checkpoint.size >= position) return checkpoint;

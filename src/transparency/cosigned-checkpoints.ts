@@ -9,13 +9,13 @@ import type { SignedCheckpoint } from './signed-checkpoint.ts';
 import { WitnessAheadError, type WitnessClient, WitnessForkedError } from './witness-client.ts';
 
 /** Milliseconds between two checks for a newer checkpoint. */
-const ROUND = 1_000;
+const ROUND_INTERVAL = 1_000;
 /** Milliseconds for the remaining witnesses once enough have cosigned. */
-const GRACE = 250;
+const ROUND_GRACE = 250;
 /** Milliseconds after which an unchanged checkpoint is cosigned again, to show that it is current. */
-const REFRESH = 60_000;
+const REFRESH_INTERVAL = 60_000;
 /** First and longest pause after failures of a witness, in milliseconds. */
-const MIN_PAUSE = 1_000;
+const FIRST_PAUSE = 1_000;
 const MAX_PAUSE = 60_000;
 
 /** Outcome of a request to a witness. `late`: another instance had shown it a newer checkpoint of the log. */
@@ -66,7 +66,7 @@ export class CosignedCheckpoints implements Checkpoints {
     this.#options = options;
     this.#asked = options.witnesses.map((witness) => ({
       witness,
-      backoff: new Backoff(MIN_PAUSE, MAX_PAUSE),
+      backoff: new Backoff(FIRST_PAUSE, MAX_PAUSE),
       notBefore: 0,
       cosigned: -1,
     }));
@@ -113,8 +113,9 @@ export class CosignedCheckpoints implements Checkpoints {
       // LogCheckpoints tells why there is none.
       const checkpoint = await this.#options.checkpoints.latest().catch(() => undefined);
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
-      if (checkpoint !== undefined && (isNews || monotonic() >= this.#since + REFRESH)) await this.#round(checkpoint);
-      await pause(ROUND, signal);
+      if (checkpoint !== undefined && (isNews || monotonic() >= this.#since + REFRESH_INTERVAL))
+        await this.#round(checkpoint);
+      await pause(ROUND_INTERVAL, signal);
     }
   }
 
@@ -133,7 +134,7 @@ export class CosignedCheckpoints implements Checkpoints {
           enough.resolve();
         }
       });
-    await Promise.race([Promise.all(answers), enough.promise.then(() => pause(GRACE))]);
+    await Promise.race([Promise.all(answers), enough.promise.then(() => pause(ROUND_GRACE))]);
   }
 
   #take(checkpoint: SignedCheckpoint, cosignatures: readonly Signature[]): void {

@@ -70,7 +70,7 @@ export async function whyNotSigned(
 
 /** Milliseconds between two looks whether another process still keeps a checkpoint, and how long to look. */
 const POLL_INTERVAL = 5;
-const PATIENCE = 5_000;
+const LOCK_LIMIT = 5_000;
 
 /**
  * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
@@ -157,7 +157,7 @@ async function setAside(path: string, key: VerifierKey): Promise<void> {
 
 /** Does work in one step, while no other process does any with the same lock. */
 async function alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
-  const end = monotonic() + PATIENCE;
+  const end = monotonic() + LOCK_LIMIT;
   for (let unlock = tryLock(lock); ; unlock = tryLock(lock)) {
     if (unlock !== undefined) {
       try {

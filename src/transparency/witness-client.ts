@@ -13,7 +13,7 @@ import { RESTORED, type SignedCheckpoint } from './signed-checkpoint.ts';
 /** Most milliseconds for an answer. What several instances show a slow witness takes each of them several requests. */
 const TIME_LIMIT = 5_000;
 /** Most requests for one cosignature. */
-const ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 /** Most bytes of a witness's response. */
 const MAX_ANSWER = 64 * 1024;
 
@@ -95,7 +95,11 @@ export class WitnessClient {
   async cosign(checkpoint: SignedCheckpoint, within: AbortSignal): Promise<Signature> {
     let answer = await this.#ask(checkpoint, within);
     // Other instances may have submitted checkpoints meanwhile.
-    for (let attempt = 1; answer.status === 409 && !saysForked(answer, checkpoint) && attempt < ATTEMPTS; attempt++) {
+    for (
+      let attempt = 1;
+      answer.status === 409 && !saysForked(answer, checkpoint) && attempt < MAX_ATTEMPTS;
+      attempt++
+    ) {
       const size = parseSize(answer.body);
       if (size === undefined) throw new Error(`the witness ${this.name} answered 409 without a size`);
       if (size > checkpoint.size) throw new WitnessAheadError(this.name, size, checkpoint.size);

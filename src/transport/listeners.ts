@@ -10,7 +10,7 @@ import { sampler } from '../observe/sparing.ts';
 const LISTENERS = 16;
 
 /** Milliseconds between two log lines about connections that ended because there were too many. */
-const REPORT = 10_000;
+const REPORT_INTERVAL = 10_000;
 
 /** The listeners beside the server's own. */
 const others = new WeakMap<Server, Server[]>();
@@ -46,7 +46,7 @@ export async function closeWide(server: Server): Promise<void> {
 
 /** Makes the function to call for each connection that ends because there are too many: the log says how many. */
 export function reportCrowd(maximum: number, logger: Pick<Logger, 'warn'>): () => void {
-  const sample = sampler(REPORT, 1);
+  const sample = sampler(REPORT_INTERVAL, 1);
   return () => {
     const before = sample('crowd');
     if (before !== undefined) logger.warn({ closed: before + 1, maximum }, 'too many connections');

@@ -8,7 +8,7 @@ const MAX_BODY = 128 * 1024;
 const TIME_LIMIT = 10_000;
 const MAX_CONNECTIONS = 100;
 /** Milliseconds for what is under way when the server closes. */
-const FAREWELL = 1_000;
+const CLOSE_LIMIT = 1_000;
 
 /** The HTTP server of a witness: `POST /add-checkpoint`, and for monitors `GET /<SHA-256 of the origin>/checkpoint`. */
 export function createWitnessServer(witness: Witness): Server {
@@ -29,7 +29,7 @@ export function createWitnessServer(witness: Witness): Server {
 /** Accepts nothing more, and ends what is not over in a second: once it is closed, Node's server has no time limits. */
 export function closeWitnessServer(server: Server): void {
   server.close();
-  setTimeout(() => server.closeAllConnections(), FAREWELL).unref();
+  setTimeout(() => server.closeAllConnections(), CLOSE_LIMIT).unref();
 }
 
 async function answer(witness: Witness, request: IncomingMessage): Promise<Reply> {

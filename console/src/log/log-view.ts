@@ -5,12 +5,12 @@ import type { Liveness, Stream } from '../live.ts';
 import { followFrom, positionFrom, readHead, readStretch, type Selection } from './reader.ts';
 
 /** Positions that are read first, and the rows that are looked for before a reader is asked to scroll. */
-const STRETCH = 200n;
-const PAGE = 100;
+const FIRST_STRETCH = 200n;
+const PAGE_ROWS = 100;
 /** The longest range that is read at once if few events match. */
 const LONGEST_STRETCH = 200_000n;
 /** Rows that are kept while new ones arrive. */
-const KEPT = 20_000;
+const MAX_KEPT = 20_000;
 
 /** What to show of the log. */
 export interface LogFilter extends Selection {
@@ -105,9 +105,9 @@ export class LogView implements Stream {
   /** Reads older events, enough to fill a page. Does nothing while it is already reading. */
   async more(): Promise<void> {
     if (this.#abort.aborted || this.#known === undefined || this.searching.peek() !== undefined || this.isWhole) return;
-    const wanted = this.#rows.length + PAGE;
+    const wanted = this.#rows.length + PAGE_ROWS;
     try {
-      for (let stretch = STRETCH; this.#rows.length < wanted && !this.isWhole; ) {
+      for (let stretch = FIRST_STRETCH; this.#rows.length < wanted && !this.isWhole; ) {
         const to: bigint = this.#known.after;
         let after: bigint = to - stretch;
         if (after < this.#first) after = this.#first;
@@ -157,7 +157,7 @@ export class LogView implements Stream {
   }
 
   #take(records: Record[]): void {
-    this.#fresh = [...this.#fresh, ...records].slice(-KEPT);
+    this.#fresh = [...this.#fresh, ...records].slice(-MAX_KEPT);
     if (this.#isHeld) this.waiting.value += records.length;
     else this.#letIn();
   }
@@ -168,8 +168,8 @@ export class LogView implements Stream {
     const rows = [...this.#rows, ...this.#fresh];
     this.#fresh = [];
     // Dropped rows can be read again.
-    this.#rows = rows.slice(-KEPT);
-    if (rows.length >= KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
+    this.#rows = rows.slice(-MAX_KEPT);
+    if (rows.length >= MAX_KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
     this.version.value++;
   }
 }

@@ -8,7 +8,7 @@ import { type Liveness, type Stream, useStream } from '../live.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { loading, Notice } from '../ui/notice.tsx';
 
-const EVERY = 2_000;
+const REFRESH_INTERVAL = 2_000;
 
 /** The state of the instance that answers. */
 export function InstancePane() {
@@ -26,7 +26,7 @@ export function InstancePane() {
           setReports(([last]) => (last === undefined ? [next] : [next, last]));
           isLive();
         }
-        await new Promise((resolve) => setTimeout(resolve, EVERY));
+        await new Promise((resolve) => setTimeout(resolve, REFRESH_INTERVAL));
       }
     };
     return { liveness: signal<Liveness>({ state: 'loading' }), run };

@@ -15,7 +15,7 @@ import { type Read, useRead } from '../ui/use-read.ts';
 const COLUMNS = [{ name: 'owner', title: 'Owner' }, { name: 'id', title: 'Id' }, ...TEXTS];
 
 /** Milliseconds that a moment must not change before its plants are requested. */
-const PAUSE = 250;
+const SETTLE_PAUSE = 250;
 
 /** The plants as they were, and what changed between two moments. */
 export function TimePane() {
@@ -119,7 +119,7 @@ const usePlants = (owner: string, position: number | undefined): Read<readonly O
         list.push(...plants);
       return list;
     },
-    PAUSE,
+    SETTLE_PAUSE,
   );
 
 interface ListProps {

@@ -4,7 +4,7 @@ import { useRead } from '../ui/use-read.ts';
 import { When } from '../ui/when.tsx';
 
 /** Milliseconds that a position must not change before its time is requested. */
-const PAUSE = 120;
+const SETTLE_PAUSE = 120;
 
 interface MomentProps {
   readonly label: string;
@@ -19,7 +19,7 @@ export function Moment({ label, position, head, onChange }: MomentProps) {
   const { value, isLoading } = useRead(
     String(position),
     async (signal) => (position === 0 ? undefined : (await readEvent(BigInt(position), signal))?.event?.time),
-    PAUSE,
+    SETTLE_PAUSE,
   );
   // That of the position before stays while this one's is read.
   const time = isLoading ? undefined : value;

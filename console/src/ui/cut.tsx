@@ -2,12 +2,12 @@ import { TEXTS, type Texts } from '../plants/texts.ts';
 import { isolated } from './isolated.ts';
 
 /** Characters that fit in a cell of any table. */
-const SHORT = 16;
+const MAX_LENGTH = 16;
 
 /** A text that its cell may cut: it is shown whole to the pointer, and to who focuses or taps it. */
 export function Cut({ text }: { readonly text: string }) {
   const shown = isolated(text);
-  if (text.length <= SHORT) return <>{shown}</>;
+  if (text.length <= MAX_LENGTH) return <>{shown}</>;
   return (
     // Safari gives buttons no focus by itself.
     <button type="button" class="cut" title={text} onClick={({ currentTarget }) => currentTarget.focus()}>

@@ -3,12 +3,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isNarrow } from './page.ts';
 
 /** Greatest height of a list in pixels; browsers stop at about 33 million. Longer lists scroll in larger steps. */
-const TALLEST = 10_000_000;
+const MAX_HEIGHT = 10_000_000;
 /** Pixels of one row, as in the style sheets. */
-const HEIGHT = 41;
+const ROW_HEIGHT = 41;
 const NARROW_HEIGHT = 61;
 /** Rows above and below the visible ones. */
-const MARGIN = 8;
+const MARGIN_ROWS = 8;
 
 /** A table with only its visible rows on the page. */
 export interface RowsProps {
@@ -37,9 +37,9 @@ interface Range {
 export function Rows({ label, count, columns, row, onEnd }: RowsProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, last: 40, above: 0 });
-  const height = isNarrow.value ? NARROW_HEIGHT : HEIGHT;
+  const height = isNarrow.value ? NARROW_HEIGHT : ROW_HEIGHT;
   const full = count * height;
-  const total = Math.min(full, TALLEST);
+  const total = Math.min(full, MAX_HEIGHT);
 
   const look = useRef(() => {});
   look.current = () => {
@@ -48,8 +48,8 @@ export function Rows({ label, count, columns, row, onEnd }: RowsProps) {
     const scrolled = Math.min(Math.max(0, -body.current.getBoundingClientRect().top), Math.max(0, total - innerHeight));
     // If the list would be too tall, one pixel of scrolling is more than one pixel of rows.
     const offset = total < full ? (scrolled * (full - innerHeight)) / (total - innerHeight) : scrolled;
-    const first = Math.max(0, Math.floor(offset / height) - MARGIN);
-    const last = Math.min(count, Math.ceil((offset + innerHeight) / height) + MARGIN);
+    const first = Math.max(0, Math.floor(offset / height) - MARGIN_ROWS);
+    const last = Math.min(count, Math.ceil((offset + innerHeight) / height) + MARGIN_ROWS);
     const above = Math.max(0, scrolled + first * height - offset);
     setRange((before) =>
       before.first === first && before.last === last && before.above === above ? before : { first, last, above },

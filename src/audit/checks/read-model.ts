@@ -11,7 +11,7 @@ import type { Fold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
 
 /** Most snapshots that are taken because an erasure is completed meanwhile, or because the store ends them. */
-const ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
@@ -39,7 +39,7 @@ export function readModelCheck(
         try {
           return await compared(store, fold, onCompared, signal);
         } catch (error) {
-          if (!(error instanceof SnapshotEndedError) || attempt === ATTEMPTS) throw error;
+          if (!(error instanceof SnapshotEndedError) || attempt === MAX_ATTEMPTS) throw error;
         }
     },
   };
@@ -76,7 +76,7 @@ async function snapshotOf(
     if (leaving !== undefined) return { snapshot, leaving };
     await snapshot.close();
     // Otherwise the erasure was completed meanwhile.
-    if (attempt === ATTEMPTS)
+    if (attempt === MAX_ATTEMPTS)
       throw new BrokenReadModelError(
         `the checkpoint at position ${position} says that an erasure at ${upTo} removes rows, and there is none`,
       );

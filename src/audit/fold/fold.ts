@@ -8,21 +8,21 @@ import { yieldTurn } from '../../time/host.ts';
 import type { Failure } from '../checks/check.ts';
 
 /** Page cache in KiB. The rest goes to an unnamed file of SQLite, which never outlives the process. */
-const CACHE = 64 * 1024;
+const CACHE_KIB = 64 * 1024;
 /** What an error says of that file, whose disk is mostly not the store's: the folders in which SQLite makes it. */
 const FILE = 'the temporary file of an audit, in SQLITE_TMPDIR, TMPDIR, /var/tmp or /tmp,';
 /** Rows of one read; fewer mean that they are the last. */
-const ROWS = 2_000;
+const READ_ROWS = 2_000;
 
 const TABLES = `
-  PRAGMA cache_size = -${CACHE}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+  PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
   CREATE TABLE plants (owner TEXT, id INTEGER, ${PLANT_FIELDS.map(({ name }) => `${name} TEXT`).join()},
     PRIMARY KEY (owner, id)) STRICT, WITHOUT ROWID;
   CREATE TABLE keys (owner TEXT, key TEXT, time INTEGER, PRIMARY KEY (owner, key)) STRICT, WITHOUT ROWID;
   BEGIN`;
 
 /** Milliseconds after which 1.0.0 let an idempotency key be used again. */
-const KEY_TTL = 24 * 60 * 60 * 1_000;
+const KEY_LIFETIME = 24 * 60 * 60 * 1_000;
 
 /** The fold of any number of events in bounded memory, and a temporary file that goes when it is disposed of. */
 export class Fold implements Disposable {
@@ -53,7 +53,7 @@ export class Fold implements Disposable {
     this.#remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
     this.#use = db.prepare(
       `INSERT INTO keys VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${KEY_TTL}`,
+       ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${KEY_LIFETIME}`,
     );
     this.#erase = ['plants', 'keys'].map((table) => db.prepare(`DELETE FROM ${table} WHERE owner = ?`));
     this.#rows = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');
@@ -88,7 +88,7 @@ export class Fold implements Disposable {
       const found = naming(FILE, () => this.#rowsAfter(owner, id));
       if (found.length > 0)
         yield found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));
-      if (found.length < ROWS) return;
+      if (found.length < READ_ROWS) return;
       [owner, id] = found.at(-1)!;
     }
   }
@@ -98,7 +98,7 @@ export class Fold implements Disposable {
   }
 
   #rowsAfter(owner: string, id: bigint | number) {
-    return this.#rows.all(owner, id, ROWS) as unknown as [string, bigint, ...(string | null)[]][];
+    return this.#rows.all(owner, id, READ_ROWS) as unknown as [string, bigint, ...(string | null)[]][];
   }
 
   #apply(logged: LoggedEvent): void {

@@ -65,7 +65,7 @@ export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGen
 }
 
 /** Bytes that are decoded at once: more than the largest event has, so that few events are taken up again. */
-const GATHERED = 128 * 1024;
+const GATHERED_BYTES = 128 * 1024;
 
 /** The same bytes in chunks of at least so many, but for the last: small ones would each be copied with what waits. */
 async function* gathered(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -74,7 +74,7 @@ async function* gathered(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   for await (const chunk of chunks) {
     parts.push(chunk);
     size += chunk.length;
-    if (size < GATHERED) continue;
+    if (size < GATHERED_BYTES) continue;
     yield Buffer.concat(parts);
     [parts, size] = [[], 0];
   }

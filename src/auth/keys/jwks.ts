@@ -195,7 +195,7 @@ const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Characters of the modulus of an RSA key of 2,048 bits, the shortest that is taken (RFC 7518, section 3.3). */
-const MODULUS = 342;
+const MIN_MODULUS_LENGTH = 342;
 
 /**
  * Fetches the keys of an issuer, which may be faulty. Accepts only status 200, so it follows no redirects, and at most
@@ -237,5 +237,5 @@ export function canVerify({ kty, crv, alg, use = 'sig', key_ops = ['verify'], n,
   const algorithms = ALGORITHMS[crv === undefined ? `${kty}` : `${kty} ${crv}`];
   if (algorithms === undefined || (alg !== undefined && !algorithms.includes(alg))) return false;
   if (use !== 'sig' || !Array.isArray(key_ops) || !key_ops.includes('verify') || d !== undefined) return false;
-  return kty !== 'RSA' || (typeof n === 'string' && n.length >= MODULUS);
+  return kty !== 'RSA' || (typeof n === 'string' && n.length >= MIN_MODULUS_LENGTH);
 }

@@ -22,7 +22,7 @@ interface Options {
 }
 
 /** Milliseconds between two polls for new events. */
-const POLL = 100;
+const POLL_INTERVAL = 100;
 
 /** `plantstore audit export` */
 export const exportCommand = (): Command =>
@@ -124,7 +124,7 @@ async function* evenIfChanged(batches: AsyncIterable<readonly LoggedEvent[]>): A
 
 /** The events after a position, and new ones for ever. */
 async function* followed(store: Store, after: number): AsyncGenerator<readonly LoggedEvent[]> {
-  for (let seen = after; ; await sleep(POLL)) {
+  for (let seen = after; ; await sleep(POLL_INTERVAL)) {
     const to = await endAfter(store, seen);
     if (to > seen) yield* intactRange(store, seen, to);
     seen = to;

@@ -14,7 +14,7 @@ import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 const LITTLE_ROOM = 1024 ** 3;
 const NO_ROOM = 64 * 1024 ** 2;
 /** Milliseconds before a certificate expires from which to warn. */
-const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
+const RENEWAL_PERIOD = 14 * 24 * 60 * 60 * 1_000;
 
 /** Examines the data directory, the key files and the certificates: are they usable, and only by their owner? */
 export async function examineFiles(config: Config): Promise<Finding[]> {
@@ -137,7 +137,7 @@ async function certificates(grpcTls: NonNullable<Config['grpcTls']>, hasOthers: 
     const left = leaf.validToDate.getTime() - Date.now();
     if (left <= 0) return [fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`)];
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;
-    const validity = left < RENEWAL ? warn('gRPC TLS', `${message}: renew it`) : ok('gRPC TLS', message);
+    const validity = left < RENEWAL_PERIOD ? warn('gRPC TLS', `${message}: renew it`) : ok('gRPC TLS', message);
     const refusal = hasOthers ? await refusalAsClient(grpcTls) : undefined;
     return refusal === undefined ? [validity] : [validity, warn('gRPC TLS', refusal)];
   } catch (error) {

@@ -7,7 +7,7 @@ import { statusOfUnsigned } from '../../transparency/witness-client.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Most milliseconds for an answer of the service, of a witness or of the issuer. */
-const LIMIT = 3_000;
+const ANSWER_LIMIT = 3_000;
 /** Most milliseconds for all answers of Kafka. */
 const KAFKA_LIMIT = 30_000;
 
@@ -35,11 +35,14 @@ export async function examineService(config: Config, log: string | undefined): P
 async function readiness(host: string, port: number, log: string | undefined): Promise<Finding | undefined> {
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'error' });
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_LIMIT), redirect: 'error' });
     return reported(url, (await response.json()) as Readyz, log);
   } catch (error) {
     if ((error as Error).name !== 'TimeoutError') return undefined;
-    return fail('service', `${url} does not answer within ${LIMIT / 1_000} s: if that lasts, restart the service`);
+    return fail(
+      'service',
+      `${url} does not answer within ${ANSWER_LIMIT / 1_000} s: if that lasts, restart the service`,
+    );
   }
 }
 
@@ -71,7 +74,7 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
   // Without its query, which may have a secret.
   const href = issuer.jwksUrl.origin + issuer.jwksUrl.pathname;
   try {
-    const { keys } = await fetchKeys(issuer.jwksUrl, LIMIT);
+    const { keys } = await fetchKeys(issuer.jwksUrl, ANSWER_LIMIT);
     return ok('issuer', `${href} has ${counted(keys.filter(canVerify).length, 'key')} for tokens`);
   } catch (error) {
     const fault = `${href}: ${fetchFailure(error as Error)}; the service cannot verify new tokens`;
@@ -102,7 +105,7 @@ export async function examineWitnesses(
 /** Why there is no witness of the log at a URL. Undefined if there is one. */
 async function faultOf(url: URL, origin: string): Promise<string | undefined> {
   try {
-    const status = await statusOfUnsigned(url, origin, AbortSignal.timeout(LIMIT));
+    const status = await statusOfUnsigned(url, origin, AbortSignal.timeout(ANSWER_LIMIT));
     if (status === 403) return undefined;
     return status === 404
       ? `does not know the log ${origin}, or is no witness: give its operator the vkey (plantstore audit key), or correct WITNESSES`

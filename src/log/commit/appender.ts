@@ -22,10 +22,10 @@ export interface Appended {
 const MAX_PAUSE = 250;
 
 /** Milliseconds for which a check of the log's end is fresh enough to append there. */
-const FRESH = 4;
+const CHECK_MAX_AGE = 4;
 
 /** Milliseconds after an append within which the next one may rely on a check made when that append began. */
-const RUN = 2;
+const MAX_GAP_IN_RUN = 2;
 
 /**
  * Appends events without guessing the outcome. When an append fails in any way but RefusedAppendError, the log decides:
@@ -100,7 +100,7 @@ export class Appender {
   /** Resolves when a recent check showed that the log ends with the tail's head, or the tail has caught up. */
   async #confirm(): Promise<void> {
     const now = monotonic();
-    const wanted = (now - this.#ended <= RUN ? this.#begun : now) - FRESH;
+    const wanted = (now - this.#ended <= MAX_GAP_IN_RUN ? this.#begun : now) - CHECK_MAX_AGE;
     if (this.#follower.lookedAt < wanted) await this.#follower.sync();
     this.#follower.changed.throwIfAborted();
   }
@@ -110,7 +110,7 @@ export class Appender {
     this.#begun = monotonic();
     this.#ended = Number.NEGATIVE_INFINITY;
     // Refreshes the check for the next append. The follower's own watch reports faults.
-    if (this.#follower.lookedAt < this.#begun - FRESH / 2) this.#follower.sync().catch(() => {});
+    if (this.#follower.lookedAt < this.#begun - CHECK_MAX_AGE / 2) this.#follower.sync().catch(() => {});
     try {
       const taken = await this.#follower.store.append(events);
       this.#follower.changed.throwIfAborted();

@@ -13,15 +13,15 @@ import { type Plan, plan, type Submitted } from './plan.ts';
 import type { StateReader } from './states.ts';
 
 /** Longest pause after the first conflict with another instance, in milliseconds. About the time of a few appends. */
-const PAUSE = 16;
+const FIRST_PAUSE = 16;
 /** Longest pause after any conflict, in milliseconds. */
 const MAX_PAUSE = 64;
 
 /** Milliseconds until a command in doubt is decided again. */
-const DOUBT = 100;
+const DOUBT_PAUSE = 100;
 
 /** As if all events were in the log: each decision stands, since the log was looked at and no append is needed. */
-const EVERY = Number.POSITIVE_INFINITY;
+const ALL_EVENTS = Number.POSITIVE_INFINITY;
 
 /** Bounds of the committer. */
 export interface CommitterLimits {
@@ -223,7 +223,7 @@ export class Committer {
   async #commit(commands: Waiting[]): Promise<void> {
     const deadline = Math.max(...commands.map((waiting) => waiting.deadline));
     let synced = false;
-    const backoff = new Backoff(PAUSE, MAX_PAUSE);
+    const backoff = new Backoff(FIRST_PAUSE, MAX_PAUSE);
     while (commands.length > 0) {
       const decided = await this.#states.decide(commands, (known) => {
         // Shortens the batch first, so that each decision has the index of its command.
@@ -233,7 +233,7 @@ export class Committer {
       if (commands.length === 0) return;
       if (decided.events.length === 0) {
         // No append will show whether the tail is behind the log. Sync before any refusal; after that, each one stands.
-        this.#answerLanded(commands, decided, synced ? EVERY : 0);
+        this.#answerLanded(commands, decided, synced ? ALL_EVENTS : 0);
         if (commands.length > 0) await this.#follower.sync();
         synced = true;
         continue;
@@ -276,7 +276,7 @@ export class Committer {
    * other instance applies the command, so it waits for an append that lands here, until its deadline.
    */
   #decideLater(waiting: Waiting): void {
-    void pause(DOUBT).then(() => this.#enqueue(waiting));
+    void pause(DOUBT_PAUSE).then(() => this.#enqueue(waiting));
   }
 
   #keep(commands: Waiting[], isKept: (waiting: Waiting, index: number) => boolean): void {

@@ -4,12 +4,12 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Follower } from '../tail/follower.ts';
 
 /** Most known ids of all owners together: about 30 MB. */
-const IDS = 1_000_000;
+const MAX_IDS = 1_000_000;
 /** Most plants of a learned owner. A larger owner is not worth the reads. */
-const LEARNED_ROWS = 10_000;
+const MAX_LEARNED_ROWS = 10_000;
 /** Longest name of a remembered owner, which limits the memory for names to a few MB. */
-const LONGEST_NAME = 512;
-const PAGE = 1_000;
+const MAX_NAME_LENGTH = 512;
+const PAGE_ROWS = 1_000;
 
 /** An id as a number where that is exact. A number takes a fraction of a bigint's memory. */
 type CompactId = number | bigint;
@@ -34,7 +34,7 @@ export class KnownPlants {
   constructor(follower: Follower, owners: number) {
     this.#follower = follower;
     this.#candidates = new LRUCache({ max: owners });
-    this.#known = new LRUCache({ max: owners, maxSize: IDS });
+    this.#known = new LRUCache({ max: owners, maxSize: MAX_IDS });
     follower.tail.onRowsOutdated(() => {
       this.#known.clear();
       // An owner may have been erased whom no event names any more.
@@ -54,7 +54,7 @@ export class KnownPlants {
   /** Records that plants of these owners had to be looked up. */
   lookedUp(owners: Iterable<string>): void {
     for (const owner of owners) {
-      if (this.#known.has(owner) || owner.length > LONGEST_NAME) continue;
+      if (this.#known.has(owner) || owner.length > MAX_NAME_LENGTH) continue;
       const candidate = this.#candidates.get(owner);
       if (candidate === undefined) this.#candidates.set(owner, true);
       else if (candidate && this.#learning === undefined && !this.#closed) this.#learning = this.#learn(owner);
@@ -98,8 +98,8 @@ export class KnownPlants {
   /** The ids of an owner's rows, each as of some moment since the tail was pinned. Undefined: too many rows. */
   async #idsOf(owner: string, base: number): Promise<Set<CompactId> | undefined> {
     const ids = new Set<CompactId>();
-    for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const read = await this.#follower.store.list(owner, after, PAGE);
+    for (let after: bigint | undefined; ids.size <= MAX_LEARNED_ROWS && !this.#closed; ) {
+      const read = await this.#follower.store.list(owner, after, PAGE_ROWS);
       const { rows, whole } = await this.#follower.reachCheckpoint(read, base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return ids;

@@ -36,11 +36,11 @@ export interface EraserParts {
 }
 
 /** Most attempts to count faster than the log moves on. */
-const ATTEMPTS = 20;
+const MAX_ATTEMPTS = 20;
 /** Milliseconds between two looks at what another instance finishes. */
 const POLL_INTERVAL = 50;
 /** Milliseconds without a step of the read model after which nobody waits for it. */
-const PATIENCE = 60_000;
+const STALL_LIMIT = 60_000;
 
 /** The owner's events with content up to a position. */
 type Counted = Pick<EraseOwner, 'counted' | 'countedTo'>;
@@ -96,7 +96,7 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
       yield { step: 'read_model', appended: { position, key } };
       return yield* outcome(parts, position, key);
     } catch (error) {
-      if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
+      if (!isOutdated(error) || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }
@@ -152,7 +152,7 @@ async function* finishEarlier(parts: EraserParts, owner: string): AsyncGenerator
 /** Finishes an erasure, but for the topic, or waits for another instance that does. */
 async function* finished(parts: EraserParts, position: number): AsyncGenerator<EraseProgress> {
   const { finisher, follower } = parts;
-  let [reached, deadline] = [-1, monotonic() + PATIENCE];
+  let [reached, deadline] = [-1, monotonic() + STALL_LIMIT];
   for (;;) {
     await follower.sync();
     // Another instance may have appended the event. Before this one has read it, a server that was deposed would know
@@ -168,7 +168,7 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
       yield { step: 'contents' };
       yield* during(parts, position);
     } else {
-      if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
+      if (at > reached) [reached, deadline] = [at, monotonic() + STALL_LIMIT];
       if (monotonic() > deadline) throw stuck(position);
       yield { step: 'read_model' };
     }

@@ -4,7 +4,7 @@ import { CONTENT, DATA, EVENT, type Field } from './fields.ts';
 import { WireWriter } from './wire-writer.ts';
 
 /** Most bytes of an event, or its content, without its texts. */
-const OVERHEAD = 160;
+const OVERHEAD_BYTES = 160;
 
 const writer = new WireWriter();
 
@@ -26,7 +26,7 @@ export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type
 export function encodeEvent(unsealed: Unsealed): Uint8Array {
   const { event, eventId } = unsealed;
   const erased = event?.type === 'OwnerErased' ? event.erased : 0;
-  writer.begin(OVERHEAD + WireWriter.roomFor(eventId));
+  writer.begin(OVERHEAD_BYTES + WireWriter.roomFor(eventId));
   for (const field of EVENT)
     writeField(field, field.name === 'erased' ? erased : unsealed[field.name as keyof Unsealed]);
   return writer.kept();
@@ -51,7 +51,7 @@ export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array 
 }
 
 function roomFor(event: DomainEvent): number {
-  let room = OVERHEAD;
+  let room = OVERHEAD_BYTES;
   for (const { name, kind } of CONTENT_FIELDS)
     if (kind === 'text') room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
   return room;

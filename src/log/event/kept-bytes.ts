@@ -1,7 +1,7 @@
 /** Bytes of a slab: those of some 200 events. */
-const SLAB = 64 * 1024;
+const SLAB_BYTES = 64 * 1024;
 
-let slab = Buffer.allocUnsafeSlow(SLAB);
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
 let used = 0;
 
 /**
@@ -10,9 +10,9 @@ let used = 0;
  */
 export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array {
   const kept = bytes.subarray(0, length);
-  if (length > SLAB / 4) return Uint8Array.from(kept);
-  if (used + length > SLAB) {
-    slab = Buffer.allocUnsafeSlow(SLAB);
+  if (length > SLAB_BYTES / 4) return Uint8Array.from(kept);
+  if (used + length > SLAB_BYTES) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
     used = 0;
   }
   const start = used;

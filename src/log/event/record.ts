@@ -18,7 +18,7 @@ const KEY = 2;
 const HASH_TAG = Uint8Array.of((HASH << 3) | WireType.LengthDelimited, DIGEST);
 
 /** Most bytes of a record without what it holds. */
-const OVERHEAD = 128;
+const OVERHEAD_BYTES = 128;
 
 const writer = new WireWriter();
 
@@ -35,7 +35,7 @@ function recordOf(
   { bytes, content, erasedBy = 0 }: StoredEvent,
   { hash, erases }: Partial<Pick<StoredEvent, 'hash' | 'erases'>> = {},
 ): Uint8Array {
-  writer.begin(OVERHEAD + bytes.length + (content?.length ?? 0) + WireWriter.roomFor(erases?.owner ?? ''));
+  writer.begin(OVERHEAD_BYTES + bytes.length + (content?.length ?? 0) + WireWriter.roomFor(erases?.owner ?? ''));
   const start = writer.open(EVENT);
   writer.fields(bytes);
   if (hash !== undefined) writer.bytes(HASH, hash);

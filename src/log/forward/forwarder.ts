@@ -18,13 +18,13 @@ import { HEARTBEAT, type Link, type OpenLink } from './hop.ts';
 import { errorOf, messageOf } from './messages.ts';
 
 /** Missed heartbeats in a row after which the writer counts as frozen or unreachable: 1.5 s. */
-const MISSING = 6;
+const MAX_MISSED = 6;
 /** Most unanswered commands on a link. More wait here. */
-const WINDOW = 4_096;
+const MAX_UNANSWERED = 4_096;
 /** Most bytes of a message: the writer reads none above 64 KiB, and ends the link. The longest command has a third. */
 const BATCH_BYTES = 60 * 1024;
 /** Most bytes of a command beside its texts. */
-const COMMAND = 128;
+const COMMAND_BYTES = 128;
 
 interface Forwarded {
   readonly command: Command;
@@ -141,7 +141,7 @@ export class Forwarder {
   }
 
   #flush(): void {
-    while (this.#open && this.#unsent.length > 0 && this.#sent.size < WINDOW) {
+    while (this.#open && this.#unsent.length > 0 && this.#sent.size < MAX_UNANSWERED) {
       const commands = this.#nextBatch();
       if (commands.length > 0)
         this.#link.send(create(ForwardRequestSchema, { afterPosition: BigInt(this.#after), commands }));
@@ -259,7 +259,7 @@ export class Forwarder {
   }
 
   #listen(): void {
-    if (++this.#missing <= MISSING) return;
+    if (++this.#missing <= MAX_MISSED) return;
     // After close(), the link does not call `ended`.
     this.#link.close();
     this.#end(new Error('the writer does not answer'));
@@ -270,7 +270,7 @@ export class Forwarder {
 function bytesOf(command: Command): number {
   const { owner, actor, issuer = '', idempotencyKey = '', traceparent = '' } = command;
   const texts = [owner, actor, issuer, idempotencyKey, traceparent];
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), COMMAND);
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), COMMAND_BYTES);
   switch (command.type) {
     case 'AddPlant':
       return bytes + textBytes(command.plant);

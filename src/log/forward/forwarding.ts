@@ -13,9 +13,9 @@ import { Receiver } from './receiver.ts';
 
 /** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */
 const LINK_AGE = 50 * 60_000;
-const WRITER = 'writer';
+const WRITER_LEASE = 'writer';
 /** First and longest pause after the writer could not be reached, in milliseconds. */
-const PAUSE = 125;
+const FIRST_PAUSE = 125;
 const MAX_PAUSE = 2_000;
 const SECRET_BYTES = 32;
 
@@ -115,10 +115,10 @@ export class Forwarding {
       const begun = monotonic();
       await this.#stand();
       // A link that ends at once must not be opened again without a pause.
-      if (monotonic() - begun < PAUSE) await pause(PAUSE, signal);
+      if (monotonic() - begun < FIRST_PAUSE) await pause(FIRST_PAUSE, signal);
     };
     // Without the store no commit succeeds either, and the commit reports the fault.
-    await repeat(stand, signal, new Backoff(PAUSE, MAX_PAUSE), () => {});
+    await repeat(stand, signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), () => {});
   }
 
   /** Is the writer or forwards to it, for as long as that is possible. */
@@ -127,7 +127,7 @@ export class Forwarding {
     const { contact, onFault, onReachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
-      const lease = new Lease(store, WRITER, this.#holder, () => ({ ...contact(), secret }));
+      const lease = new Lease(store, WRITER_LEASE, this.#holder, () => ({ ...contact(), secret }));
       if (await lease.renew().catch(onFault)) {
         this.#reign = this.#write(lease, secret);
         await this.#reign;
@@ -136,8 +136,8 @@ export class Forwarding {
       }
     }
     const asked = monotonic();
-    const writer = await store.leaseholder(WRITER);
-    if (writer === undefined || writer.holder === this.#holder) return pause(PAUSE, this.#stop.signal);
+    const writer = await store.leaseholder(WRITER_LEASE);
+    if (writer === undefined || writer.holder === this.#holder) return pause(FIRST_PAUSE, this.#stop.signal);
     try {
       await this.#follow(writer);
     } catch (fault) {

@@ -18,7 +18,7 @@ import { commandOf, refusalOf } from './messages.ts';
 type Outcome = MessageInitShape<typeof OutcomeSchema>;
 
 /** Milliseconds to answer accepted commands after this instance stops being the writer. */
-const FAREWELL = 1_000;
+const ANSWER_LIMIT = 1_000;
 
 /** The parts that the receiver uses. */
 export interface ReceiverOptions {
@@ -115,7 +115,7 @@ export class Reception {
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();
-    const limit = setTimer(() => this.abandon(), FAREWELL);
+    const limit = setTimer(() => this.abandon(), ANSWER_LIMIT);
     this.finish();
     await this.#ended.promise;
     clearTimer(limit);

@@ -3,15 +3,15 @@ import { SHORT_LIST } from '../row-size.ts';
 import type { ReadQueue } from './read-queue.ts';
 
 /** Rows of the first query of a read: with the longest texts, half a MiB and a few milliseconds. */
-const FIRST_QUERY = 64;
+const FIRST_QUERY_ROWS = 64;
 
 /** Most rows of one query, of a read whose first rows were small: at worst 2 MiB of plants, and 4 of events. */
-const MOST_OF_QUERY = 256;
+const MAX_QUERY_ROWS = 256;
 
-const BATCH = 500;
+const BATCH_ROWS = 500;
 
 /** Bytes, by `bytesOf`, after which a read ends: more than a list in memory may have says that the list is long. */
-const MOST_BYTES = SHORT_LIST;
+const MAX_BYTES = SHORT_LIST;
 
 /** A table or a part of it, in the order of a key. */
 export interface Table<Row, Key> {
@@ -25,12 +25,12 @@ export interface Table<Row, Key> {
 export function firstRows<Row, Key>(table: Table<Row, Key>, start: Key, limit: number): Page<Row> {
   const rows: Row[] = [];
   for (let after = start, bytes = 0; ; after = table.keyOf(rows.at(-1)!)) {
-    const wanted = Math.min(FIRST_QUERY + rows.length, MOST_OF_QUERY, limit - rows.length);
+    const wanted = Math.min(FIRST_QUERY_ROWS + rows.length, MAX_QUERY_ROWS, limit - rows.length);
     const found = table.rows(after, wanted);
     rows.push(...found);
     if (found.length < wanted) return { rows, whole: true };
     bytes += table.bytesOf(found);
-    if (rows.length === limit || bytes > MOST_BYTES) return { rows, whole: false };
+    if (rows.length === limit || bytes > MAX_BYTES) return { rows, whole: false };
   }
 }
 
@@ -47,5 +47,5 @@ export const tableBatches = <Row, Key>(
       const after = last === undefined ? start : table.keyOf(last);
       return reads.do(owner, () => firstRows(table, after, limit));
     },
-    { most: BATCH, signal },
+    { most: BATCH_ROWS, signal },
   );

@@ -6,7 +6,7 @@ import { KEYS, PLANTS } from './schema.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Positions of one step: a few milliseconds of the event loop if all are of the owner. */
-const STEP = 400;
+const STEP_POSITIONS = 400;
 
 /** Tables whose pages are rearranged, which leaves copies of what was deleted. */
 const REARRANGED = [PLANTS, KEYS];
@@ -46,8 +46,8 @@ export function sqliteErasures(db: DatabaseSync, writeAheadLog: WriteAheadLog) {
     async *eraseContents(owner, by) {
       const [removeKeys, remove] = [db.prepare(REMOVE_KEYS), db.prepare(REMOVE)];
       let taken = 0;
-      for (let after = 0; after < by - 1; after += STEP) {
-        const range = { after, to: Math.min(after + STEP, by - 1), owner };
+      for (let after = 0; after < by - 1; after += STEP_POSITIONS) {
+        const range = { after, to: Math.min(after + STEP_POSITIONS, by - 1), owner };
         taken += transaction(db, () => {
           removeKeys.run(range);
           return Number(remove.run({ ...range, by }).changes);

@@ -11,7 +11,7 @@ import { eachKey, type ReadQueue } from './read-queue.ts';
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 
 /** Positions searched at once: a few milliseconds of the event loop. */
-const SEARCHED = 2_000;
+const SEARCH_POSITIONS = 2_000;
 
 /** Columns of `events` that are the event. */
 export const EVENT_COLUMNS =
@@ -96,7 +96,7 @@ export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQu
 
     read(after, { to = MAX_POSITION, owner, id, erasures = false, checksKeys = false, signal } = {}) {
       if (owner !== undefined || id !== undefined)
-        return searched({ head }, after, to, SEARCHED, (from, end) => {
+        return searched({ head }, after, to, SEARCH_POSITIONS, (from, end) => {
           const found = eventsIn((last, limit) =>
             eventsOf(queries.search, last, end, owner ?? null, id ?? null, Number(erasures), limit),
           );

@@ -1,5 +1,5 @@
 /** Milliseconds after the first read of a turn of the event loop in which others may begin. */
-const SHARE = 2;
+const TURN_LIMIT = 2;
 
 /**
  * Spreads reads over the turns of the event loop. Each read blocks it, and hundreds of requests may want one in the
@@ -59,7 +59,7 @@ export class ReadQueue {
   #mayBegin(): boolean {
     const now = performance.now();
     if (this.#end === undefined) {
-      this.#end = now + SHARE;
+      this.#end = now + TURN_LIMIT;
       setImmediate(() => {
         this.#end = undefined;
       });
@@ -69,7 +69,7 @@ export class ReadQueue {
 }
 
 /** Keys that are looked up at once: a millisecond, with the longest texts. */
-const KEYS = 16;
+const KEYS_PER_READ = 16;
 
 /** What is found for each key, a few keys at a time. Each call is a lane: one of few keys waits for few of the rest. */
 export async function eachKey<Key, Found>(
@@ -78,9 +78,9 @@ export async function eachKey<Key, Found>(
   find: (key: Key) => Found,
 ): Promise<Found[]> {
   const found: Found[] = [];
-  for (let from = 0; from < keys.length; from += KEYS)
+  for (let from = 0; from < keys.length; from += KEYS_PER_READ)
     await queue.do(keys, () => {
-      for (const key of keys.slice(from, from + KEYS)) found.push(find(key));
+      for (const key of keys.slice(from, from + KEYS_PER_READ)) found.push(find(key));
     });
   return found;
 }

@@ -3,7 +3,7 @@ import { transaction } from './connection.ts';
 import { copyOf, dropTriggers, type KeyedTable } from './schema.ts';
 
 /** Rows of one step: a few milliseconds of the event loop, and of the write lock. */
-const STEP = 500;
+const STEP_ROWS = 500;
 
 /**
  * Writes a table anew, without what was deleted from it, while it is read and written as always. SQLite overwrites what
@@ -29,10 +29,10 @@ export async function* rewrite(db: DatabaseSync, table: KeyedTable): AsyncGenera
 
 async function* copyRows(db: DatabaseSync, { name, copy, key }: KeyedTable): AsyncGenerator<void> {
   const above = `FROM ${name} WHERE (${key}) > (${key.map(() => '?')}) ORDER BY ${key} LIMIT`;
-  const last = db.prepare(`SELECT ${key} ${above} 1 OFFSET ${STEP - 1}`);
+  const last = db.prepare(`SELECT ${key} ${above} 1 OFFSET ${STEP_ROWS - 1}`);
   last.setReturnArrays(true);
   last.setReadBigInts(true);
-  const insert = db.prepare(`INSERT OR IGNORE INTO ${copy} SELECT * ${above} ${STEP}`);
+  const insert = db.prepare(`INSERT OR IGNORE INTO ${copy} SELECT * ${above} ${STEP_ROWS}`);
   // Below every key, because no owner's name is empty.
   let after: string[] | undefined = key.map(() => '');
   while (after !== undefined) {
@@ -52,7 +52,7 @@ function copyStep(last: StatementSync, insert: StatementSync, after: readonly st
 async function* removeFormer(db: DatabaseSync, { former, key }: KeyedTable): AsyncGenerator<void> {
   if (!isThere(db, former)) return;
   const remove = db.prepare(`DELETE FROM ${former} WHERE (${key}) IN
-    (SELECT ${key} FROM ${former} ORDER BY ${key} LIMIT ${STEP})`);
+    (SELECT ${key} FROM ${former} ORDER BY ${key} LIMIT ${STEP_ROWS})`);
   while (remove.run().changes > 0) yield;
   db.exec(`DROP TABLE ${former}`);
 }

@@ -20,10 +20,10 @@ import { FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
 /** The folder beside the old file with the new store, until its file takes the place of the old one. */
-const NEW = 'upgrade';
+const NEW_FOLDER = 'upgrade';
 
 /** Events of one transaction: some milliseconds of the event loop. */
-const BATCH = 256;
+const BATCH_EVENTS = 256;
 
 /** Whether a data directory has the store of 1.0.0, which `upgradeSqlite` takes over. */
 export function isFormerSqlite(directory: string): boolean {
@@ -46,7 +46,7 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
   if (!isFormerSqlite(directory)) return;
   // The file itself: beside a symbolic link, the old store would stay where the link leads.
   const path = realpathSync(join(directory, DATABASE_FILE));
-  const folder = join(dirname(path), NEW);
+  const folder = join(dirname(path), NEW_FOLDER);
   const db = openWriter(path);
   try {
     yield* copied(db, folder, repair);
@@ -84,7 +84,7 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
 }
 
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
-  const next = prepareQuery(db, `SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const next = prepareQuery(db, `SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH_EVENTS}`);
   const names = next.columns().map(({ name }) => name.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase()));
   const log: FormerLog<FormerEvent> = {
     total: Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last),

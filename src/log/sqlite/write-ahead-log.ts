@@ -9,18 +9,18 @@ import type { SqliteSnapshot } from './read-model/snapshot.ts';
 /**
  * Bytes above which the log is truncated while snapshots are open: to copy them takes the event loop about a second.
  */
-const MOST_BYTES = 256 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Milliseconds that a snapshot may go on which keeps the log from being truncated. */
-const GRACE = 3_000;
+const SNAPSHOT_GRACE = 3_000;
 
 /** Milliseconds for which `cleared` tries: it waits for other readers, such as a check of the database. */
 const BUSY_LIMIT = 6_000;
 
 /** Failed attempts without a snapshot that show that another reader needs the log: about a second. */
-const FAILURES = 10;
+const MAX_FAILURES = 10;
 
-const PAUSE = 100;
+const RETRY_INTERVAL = 100;
 
 const STILL_READ = new PlantStoreError(
   'OWNER_BEING_ERASED',
@@ -39,7 +39,7 @@ export class WriteAheadLog {
   readonly #snapshots: ReadonlySet<SqliteSnapshot>;
   #truncating: Promise<void> | undefined;
   #isOutdated: boolean;
-  #most = MOST_BYTES;
+  #most = MAX_BYTES;
   /**
    * Pages that were copied when another reader was found to need it. While they are no more, that reader still does:
    * whatever began to read later needs more of them.
@@ -68,7 +68,7 @@ export class WriteAheadLog {
     while (this.#isOutdated) {
       await this.#truncate();
       if (!this.#isOutdated) return;
-      await pause(PAUSE);
+      await pause(RETRY_INTERVAL);
       if (monotonic() > begun + BUSY_LIMIT || !this.#db.isOpen) throw STILL_READ;
     }
   }
@@ -104,21 +104,21 @@ export class WriteAheadLog {
 
   /** Resolves when it is truncated, or another reader is known to need it. */
   async #truncated(): Promise<void> {
-    this.#most = this.#bytes() + MOST_BYTES;
+    this.#most = this.#bytes() + MAX_BYTES;
     let failures = 0;
-    for (const begun = monotonic(); ; await pause(PAUSE)) {
+    for (const begun = monotonic(); ; await pause(RETRY_INTERVAL)) {
       // In the same step as the attempt, so that none has begun in between.
-      if (monotonic() > begun + GRACE) for (const snapshot of this.#snapshots) snapshot.end();
+      if (monotonic() > begun + SNAPSHOT_GRACE) for (const snapshot of this.#snapshots) snapshot.end();
       const copied = truncateAtOnce(this.#path);
       if (copied === undefined) break;
       if (this.#snapshots.size === 0) failures++;
       if (copied === this.#copied) return;
-      if (failures < FAILURES) continue;
+      if (failures < MAX_FAILURES) continue;
       this.#extend();
       this.#copied = copied;
       return;
     }
-    this.#most = MOST_BYTES;
+    this.#most = MAX_BYTES;
     this.#copied = undefined;
     if (!this.#isOutdated) return;
     this.#db.exec('DELETE FROM uncleared');

@@ -11,9 +11,9 @@ import type { Tail } from './tail.ts';
 const MAX_EMPTY_READS = 3;
 
 /** Milliseconds between two polls for the events of other instances. */
-const POLL = 100;
+const POLL_INTERVAL = 100;
 /** Longest pause between two polls while the store cannot be reached, in milliseconds. */
-const MAX_POLL = 2_000;
+const MAX_PAUSE = 2_000;
 
 /**
  * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches what it
@@ -230,13 +230,13 @@ export class Follower {
       this.revalidateRows()?.catch(() => {});
       if (isReachable !== true) onChange(undefined);
       isReachable = true;
-      await pause(POLL, signal);
+      await pause(POLL_INTERVAL, signal);
     };
     const onFault = (fault: unknown) => {
       if (isReachable !== false) onChange(fault);
       isReachable = false;
     };
-    await repeat(poll, AbortSignal.any([signal, this.changed]), new Backoff(2 * POLL, MAX_POLL), onFault);
+    await repeat(poll, AbortSignal.any([signal, this.changed]), new Backoff(2 * POLL_INTERVAL, MAX_PAUSE), onFault);
     if (this.changed.aborted) onChange(this.changed.reason);
   }
 

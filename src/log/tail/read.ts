@@ -9,7 +9,7 @@ import { type Follower, GENERATION_LIMIT } from './follower.ts';
 import type { Tail } from './tail.ts';
 
 /** Most events of a batch. */
-const BATCH = 200;
+const BATCH_EVENTS = 200;
 
 /** How to read the log. */
 export interface ReadOptions {
@@ -49,7 +49,7 @@ export async function* readLog(
       }
       continue;
     }
-    const batch = upTo(tail.after(position, BATCH), end);
+    const batch = upTo(tail.after(position, BATCH_EVENTS), end);
     if (batch.length > 0) {
       position = batch.at(-1)!.position;
       yield batch;
@@ -72,7 +72,7 @@ async function* presentRange(follower: Follower, after: number): AsyncGenerator<
   // What one of these removes may be gone by the time that it is told. What a later one does shows in the tail.
   const begun = (await store.unfinished()).filter(isIntact);
   for await (const read of intactRange(store, after))
-    for (const batch of slices(read, BATCH)) {
+    for (const batch of slices(read, BATCH_EVENTS)) {
       // This instance may have been frozen since the store answered.
       await look(follower);
       if (tail.lastErasure !== lastErasure) return;

@@ -6,9 +6,9 @@ import { wholeRange } from '../whole-range.ts';
 import { BrokenTreeError, NodeBuilder, nodesOf } from './nodes.ts';
 
 /** Most bytes of cached event blocks. */
-const BLOCK_BYTES = 8 * 1024 * 1024;
+const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
 
-const READ = 4_096;
+const READ_NODES = 4_096;
 
 /** 256 consecutive events, or the first few of them. */
 export interface Block {
@@ -41,7 +41,7 @@ export class Tree implements TileReader {
 
   #noBlocks(): LRUCache<number, Block> {
     return new LRUCache({
-      maxSize: BLOCK_BYTES,
+      maxSize: MAX_BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
       // Concurrent calls for the same block share one read.
       fetchMethod: (index) => this.#readWholeBlock(index),
@@ -112,7 +112,7 @@ export class Tree implements TileReader {
     // Read before the nodes, which move with it.
     const stored = Math.min(count, nodesOf(await this.#store.checkpoint()));
     for (let next = first; next < stored; next = first + nodes.length) {
-      const read = await this.#store.nodes(next, Math.min(stored, next + READ));
+      const read = await this.#store.nodes(next, Math.min(stored, next + READ_NODES));
       if (read.length === 0) throw new BrokenTreeError(`node ${next} of the Merkle tree is missing`);
       for (const hash of read) nodes.push(hash);
     }

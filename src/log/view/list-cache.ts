@@ -26,10 +26,10 @@ interface Entry {
 /** Most bytes of a list without its plants: its place in the cache, and the objects around its encoded forms. */
 const LIST_OVERHEAD = 2_048;
 /** Most lists of an owner that one event is compared with. If there are more, all become inexact. */
-const COMPARED = 64;
+const MAX_COMPARED = 64;
 
 /** One list takes at most the cache divided by this, so that a walk through long pages does not evict all others. */
-const LARGEST_PART = 8;
+const PARTS = 8;
 
 /**
  * Short lists, each exact at the tail's head. A new event, from any instance, makes the owner's lists inexact. The
@@ -43,7 +43,7 @@ export class ListCache {
   #misses = 0;
 
   constructor(bytes: number) {
-    this.#largest = bytes / LARGEST_PART;
+    this.#largest = bytes / PARTS;
     // A cache without a bound would keep everything.
     this.#lists = new LRUCache({ maxSize: Math.max(bytes, 1), dispose: (entry) => this.#forget(entry) });
   }
@@ -95,7 +95,7 @@ export class ListCache {
       const event = plantEventOf(logged);
       const exact = event && this.#exact.get(event.owner);
       if (event === undefined || exact === undefined) continue;
-      const isFew = exact.size <= COMPARED;
+      const isFew = exact.size <= MAX_COMPARED;
       for (const entry of exact) {
         if (isFew && isUnaffectedBy(event, entry)) continue;
         entry.exactTo = position - 1;

@@ -220,7 +220,7 @@ function lifeOf(follower: Follower, owner: string): Life {
 }
 
 /** Most keys of one read: the size of a batch of commands. */
-const MOST = 512;
+const MAX_KEYS = 512;
 
 /** Reads rows of the read model by key. Calls in the same turn of the event loop share a read. */
 export class RowReader {
@@ -234,7 +234,7 @@ export class RowReader {
 
   /** The row of a key, if there is one, and where the read model stands, as of a moment after the call. */
   async row(key: PlantKey) {
-    if (this.#keys.length === MOST) this.#read = undefined;
+    if (this.#keys.length === MAX_KEYS) this.#read = undefined;
     this.#read ??= this.#readSoon();
     const index = this.#keys.push(key) - 1;
     const { rows, ...standing } = await this.#read;

@@ -9,17 +9,17 @@ import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR, type Stor
 import type { Follower } from '../tail/follower.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
 
-/** Milliseconds after the first event of a step in which more events may gather. */
-const LINGER = 250;
+/** Milliseconds that a step waits for more events to gather. */
+const GATHER_PAUSE = 250;
 /** First and longest pause after a failed step, in milliseconds. */
-const PAUSE = 200;
+const FIRST_PAUSE = 200;
 const MAX_PAUSE = 2_000;
 /** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
 const POLL_INTERVAL = 500;
-/** Milliseconds of steps after which the lease is given back, however busy the log is: a repair waits for it. */
-const TURN = 5_000;
-/** Milliseconds for which it is: more than a repair takes to ask for it again. */
-const YIELD = 500;
+/** Milliseconds for which the lease is kept, however busy the log is: a repair waits for it. */
+const LEASE_LIMIT = 5_000;
+/** Milliseconds for which the lease is then left to others: more than a repair takes to ask for it again. */
+const LEASE_PAUSE = 500;
 
 /** The first events that one step of the read model takes: those before an OwnerErased event, or that alone. */
 export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
@@ -77,7 +77,7 @@ export class Projector {
   #broken: string | undefined;
   #nodes: NodeBuilder | undefined;
   readonly #nap = new Nap();
-  #restAt = monotonic() + TURN;
+  #restAt = monotonic() + LEASE_LIMIT;
 
   /** `onBroken` gets the fault when the read model is of no use, and undefined when it is again; `onFault` the rest. */
   constructor(
@@ -94,7 +94,7 @@ export class Projector {
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
     const forget = this.#follower.tail.onExtended(() => this.#nap.wake());
-    await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
+    await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
 
@@ -138,7 +138,7 @@ export class Projector {
       await this.#look();
       return pause(LEASE_RENEWAL, this.#stop.signal);
     }
-    if (this.#isWorthWaiting()) await pause(LINGER, this.#stop.signal);
+    if (this.#isWorthWaiting()) await pause(GATHER_PAUSE, this.#stop.signal);
     const from = this.#follower.tail.checkpoint;
     const events = stepOf(this.#follower.tail.after(from, this.#follower.store.advanceLimit));
     // Another instance has projected them meanwhile. A step that moves nothing is a repair.
@@ -163,8 +163,8 @@ export class Projector {
 
   async #rest(): Promise<void> {
     await this.#lease.giveBack();
-    await pause(YIELD, this.#stop.signal);
-    this.#restAt = monotonic() + TURN;
+    await pause(LEASE_PAUSE, this.#stop.signal);
+    this.#restAt = monotonic() + LEASE_LIMIT;
   }
 
   /** Whether to remove the next rows of an owner, after a pause for others. */

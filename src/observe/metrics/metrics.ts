@@ -15,7 +15,7 @@ import {
 const LOOP_DELAY = 'nodejs_eventloop_lag';
 
 /** The longest time between two samples of that delay, in milliseconds: each wakes an idle process. */
-const SELDOM = 2 ** 31 - 1;
+const LONGEST_INTERVAL = 2 ** 31 - 1;
 
 /**
  * The metrics of one service, in their own registry. `gauge` and `total` read existing state at each scrape; `counter`
@@ -27,7 +27,7 @@ export class Metrics {
 
   /** Adds the default metrics of the process and of Node: CPU, memory, garbage collection, the event loop. */
   constructor() {
-    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: SELDOM });
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: LONGEST_INTERVAL });
     for (const { name } of this.#registry.getMetricsAsArray())
       if (name.startsWith(LOOP_DELAY)) this.#registry.removeSingleMetric(name);
     this.total(

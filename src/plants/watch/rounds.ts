@@ -1,15 +1,15 @@
 import { cpuTime, monotonic, nextTurn, setTimer } from '../../time/host.ts';
 import type { Channel, Subscriber } from './channel.ts';
 
-/** Milliseconds after which other work has a turn. */
-const SLICE = 4;
-/** Milliseconds for other work after each of CPU: an event with thousands of watchers must not stop the adds. */
-const YIELD = 7;
-/** A shorter one once news has waited for longer than LATE milliseconds: the delay of news must be bounded too. */
-const LATE_YIELD = 1;
-const LATE = 100;
+/** Milliseconds of a round, after which other work has its turn. */
+const SLICE_LIMIT = 4;
+/** Milliseconds of rest for each of CPU: an event with thousands of watchers must not stop the adds. */
+const REST_FACTOR = 7;
+/** The same once news has waited for longer than LATE_LIMIT milliseconds, so that its delay is bounded too. */
+const LATE_REST_FACTOR = 1;
+const LATE_LIMIT = 100;
 /** Most milliseconds of rest that a late turn makes up for. */
-const CREDIT = 40;
+const MAX_CREDIT = 40;
 
 /**
  * Delivers news to the watches, a few at a time, those that wait longest first. Events that come meanwhile join the
@@ -41,13 +41,13 @@ export class Rounds {
     const [start, before] = [monotonic(), cpuTime()];
     let isLate = false;
     for (const [subscriber, since] of this.#due) {
-      isLate ||= start - since > LATE;
+      isLate ||= start - since > LATE_LIMIT;
       this.#due.delete(subscriber);
       subscriber.deliver();
-      if (monotonic() - start >= SLICE) break;
+      if (monotonic() - start >= SLICE_LIMIT) break;
     }
-    const rest = (cpuTime() - before) * (isLate ? LATE_YIELD : YIELD);
-    this.#restUntil = Math.max(this.#restUntil, monotonic() - CREDIT) + rest;
+    const rest = (cpuTime() - before) * (isLate ? LATE_REST_FACTOR : REST_FACTOR);
+    this.#restUntil = Math.max(this.#restUntil, monotonic() - MAX_CREDIT) + rest;
     if (this.#due.size > 0) this.#plan();
   }
 }

@@ -5,7 +5,7 @@ import { rowBytes } from '../../log/row-size.ts';
 import type { PlantRow } from '../../log/store.ts';
 import { isLong, type Listing } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
-import { PIECE, runs } from '../pages.ts';
+import { MAX_PIECE_BYTES, runs } from '../pages.ts';
 import { type Channel, type Mark, memoryBetween, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
@@ -48,11 +48,11 @@ const ERASED = new PlantStoreError(
 );
 
 /** Bytes that an open watch takes in memory beside its connection or stream. */
-const OPEN = 8 * 1024;
+const OPEN_BYTES = 8 * 1024;
 /** Most bytes that a reader may be behind. */
-const MAX_BEHIND = 1024 * 1024;
+const MAX_BEHIND_BYTES = 1024 * 1024;
 /** Milliseconds of silence after which a reader gets a sign of life. */
-const QUIET = 15_000;
+const QUIET_LIMIT = 15_000;
 
 const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];
@@ -149,9 +149,9 @@ export class Watch implements Subscriber {
   ): AsyncGenerator<readonly Step[]> {
     for await (const batch of batches) {
       const bytes = batch.reduce((sum, step) => sum + stepBytes(step), 0);
-      for (const piece of runs(batch, stepBytes, PIECE)) {
+      for (const piece of runs(batch, stepBytes, MAX_PIECE_BYTES)) {
         // Thousands may connect again at once, and most states are one small piece.
-        if (bytes > PIECE) await this.#watches.waitForPiece(this.channel.owner);
+        if (bytes > MAX_PIECE_BYTES) await this.#watches.waitForPiece(this.channel.owner);
         if (!this.#validity.holds) await this.#validity.confirm();
         await this.#watches.log.revalidateRows();
         if (this.#why !== undefined) throw this.#why;
@@ -199,14 +199,14 @@ export class Watch implements Subscriber {
   /** Checks the token, ends a long silence, and returns whether the reader is too far behind. */
   look(now: number): boolean {
     this.#confirm();
-    if (now - this.#lastSent >= QUIET) {
+    if (now - this.#lastSent >= QUIET_LIMIT) {
       this.#lastSent = now;
       this.#reader.quiet();
     }
     // What could not be told while the store was away.
     if (this.#behind > 0) this.deliver();
     this.#countWaiting();
-    return this.#behind > MAX_BEHIND;
+    return this.#behind > MAX_BEHIND_BYTES;
   }
 
   /** Counts the steps that the reader does not take, also where others of the owner have not taken them either. */
@@ -219,7 +219,7 @@ export class Watch implements Subscriber {
 
   /** So many bytes are in memory for the reader beside those of the watch itself. */
   #count(bytes: number): void {
-    this.#reader.holds?.(OPEN + bytes);
+    this.#reader.holds?.(OPEN_BYTES + bytes);
   }
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */

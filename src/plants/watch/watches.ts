@@ -14,7 +14,7 @@ interface WatchLimits {
 }
 
 /** Most pieces of long answers in a turn of the event loop. */
-const MOST_PIECES = 2;
+const MAX_PIECES = 2;
 /** Milliseconds between two checks of all watches for their tokens, silence and lag. One timer serves all. */
 const CHECK_INTERVAL = 500;
 
@@ -34,7 +34,7 @@ export class Watches implements OpenWatches {
   readonly log: WatchedLog;
   readonly #limits: WatchLimits;
   readonly #channels = new Map<string, Channel>();
-  readonly #pieces = new Semaphore({ permits: MOST_PIECES, maxWaiting: Infinity });
+  readonly #pieces = new Semaphore({ permits: MAX_PIECES, maxWaiting: Infinity });
   readonly #rounds = new Rounds();
   readonly #stopListening: () => void;
   readonly #watches = new Set<Watch>();

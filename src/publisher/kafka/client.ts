@@ -18,7 +18,7 @@ hideTimerWarnings();
 /** Retries within the library. The first pause is short: Kafka mostly still completes the previous transaction. */
 const RETRY = { initialRetryTime: 5, multiplier: 3, maxRetryTime: 1_000, retries: 6 };
 /** Most milliseconds for which `patiently` begins another attempt, and those between two attempts. */
-const PATIENCE = 10_000;
+const RETRY_LIMIT = 10_000;
 const ATTEMPT_PAUSE = 100;
 /** Most milliseconds for a connection, and for a response. */
 const CONNECTION_TIMEOUT = 3_000;
@@ -196,7 +196,7 @@ export class KafkaClient {
 
 /** Retries errors that Kafka calls retriable, such as while a new topic gets its leaders or a coordinator loads. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + RETRY_LIMIT;
   for (;;) {
     try {
       return await ask();

@@ -40,11 +40,11 @@ async function takeOver(client: KafkaClient, names: Names, options: KafkaOptions
 /** Milliseconds after which Kafka aborts a transaction. */
 const TRANSACTION_LIMIT = 30_000;
 /** Most events in one request. The client library's time grows with the square of their number. */
-const REQUEST_EVENTS = 500;
+const MAX_REQUEST_EVENTS = 500;
 /** Approximate limit of a request in bytes, well below the 1 MiB that a topic accepts by default. */
-const REQUEST_BYTES = 512 * 1024;
+const MAX_REQUEST_BYTES = 512 * 1024;
 /** Approximate bytes of a message in addition to its key and value. */
-const OVERHEAD = 550;
+const OVERHEAD_BYTES = 550;
 
 /** Publishes each batch in one transaction with the checkpoint. */
 function kafkaSession(
@@ -113,8 +113,8 @@ function* requests(messages: readonly EventMessage[]): Generator<readonly EventM
   let request: EventMessage[] = [];
   let bytes = 0;
   for (const message of messages) {
-    const size = OVERHEAD + Buffer.byteLength(message.key) * 2 + Buffer.byteLength(message.value);
-    if (request.length === REQUEST_EVENTS || (request.length > 0 && bytes + size > REQUEST_BYTES)) {
+    const size = OVERHEAD_BYTES + Buffer.byteLength(message.key) * 2 + Buffer.byteLength(message.value);
+    if (request.length === MAX_REQUEST_EVENTS || (request.length > 0 && bytes + size > MAX_REQUEST_BYTES)) {
       yield request;
       request = [];
       bytes = 0;

@@ -4,11 +4,11 @@ import type { EventMessage } from '../message.ts';
 import { type KafkaClient, within } from './client.ts';
 
 /** Records to buffer for each partition. A running fetch may add more. */
-const WAITING = 2_000;
+const MAX_BUFFERED = 2_000;
 /** Milliseconds without progress after which a read fails, for example because a transaction is left open. */
 const WAIT_LIMIT = 30_000;
 /** Most milliseconds for leaving the consumer group. */
-const LEAVE = 3_000;
+const LEAVE_LIMIT = 3_000;
 
 /** A committed record. */
 export interface TopicRecord extends EventMessage {
@@ -66,14 +66,14 @@ export class TopicReader {
   take(partition: number): void {
     const lane = this.#lanes[partition]!;
     lane.records.shift();
-    if (lane.records.length >= WAITING / 2) return;
+    if (lane.records.length >= MAX_BUFFERED / 2) return;
     lane.resume?.();
     lane.resume = undefined;
   }
 
   /** Leaves the consumer group if Kafka responds. Otherwise closing the client ends the connections. */
   async close(): Promise<void> {
-    if (this.#consumer !== undefined) await within(LEAVE, this.#consumer.disconnect()).catch(() => {});
+    if (this.#consumer !== undefined) await within(LEAVE_LIMIT, this.#consumer.disconnect()).catch(() => {});
   }
 
   async #consume(consumer: Consumer, topic: string): Promise<void> {
@@ -101,7 +101,7 @@ export class TopicReader {
       lane.records.push(record);
       lane.next = record.offset + 1;
     }
-    if (lane.records.length >= WAITING) lane.resume ??= pause();
+    if (lane.records.length >= MAX_BUFFERED) lane.resume ??= pause();
     this.#notify();
   }
 

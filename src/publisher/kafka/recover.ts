@@ -5,7 +5,7 @@ import { TopicReader, type TopicRecord } from './reader.ts';
 import { emptyCheckpoint, fromCommitted, type Names, type PublisherCheckpoint, reaches } from './topics.ts';
 
 /** Most milliseconds for reading checkpoint and offsets. */
-const LIMIT = 30_000;
+const READ_LIMIT = 30_000;
 
 /** Where publication continues. */
 export interface Recovered {
@@ -20,7 +20,7 @@ export interface Recovered {
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
   const asked = Promise.all([client.committed(names.group, names.checkpoint), client.ranges(names.topic)]);
-  const [committed, ranges] = await within(LIMIT, asked);
+  const [committed, ranges] = await within(READ_LIMIT, asked);
   if (committed === undefined) return adopt(client, names, ranges);
   const checkpoint = fromCommitted(committed);
   await compare(client, names, checkpoint, ranges);

@@ -12,8 +12,8 @@ import { adopt } from './recover.ts';
 import { fromCommitted, type Names, namesFor, type PublisherCheckpoint, reaches } from './topics.ts';
 
 /** Most checks for whether the last commit is visible, and milliseconds between them. */
-const LOOKS = 50;
-const LOOK_PAUSE = 100;
+const MAX_CHECKS = 50;
+const CHECK_INTERVAL = 100;
 
 /**
  * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now,
@@ -192,8 +192,8 @@ async function settled(client: KafkaClient, names: Names): Promise<[PublisherChe
   const checkpoint = fromCommitted(committed);
   for (let looks = 1; ; looks++) {
     const ranges = await client.ranges(names.topic);
-    if (reaches(ranges, checkpoint) || looks === LOOKS) return [checkpoint, ranges];
-    await sleep(LOOK_PAUSE);
+    if (reaches(ranges, checkpoint) || looks === MAX_CHECKS) return [checkpoint, ranges];
+    await sleep(CHECK_INTERVAL);
   }
 }
 

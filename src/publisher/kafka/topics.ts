@@ -29,7 +29,7 @@ export interface TopicSettings {
 }
 
 /** The part of the retention after which Kafka begins a new segment. */
-const SEGMENT = 1 / 7;
+const SEGMENT_PART = 1 / 7;
 
 /**
  * Topic settings for a retention in seconds, of any size; 0: forever. It counts by the clock of the broker, which would
@@ -42,7 +42,7 @@ const kept = (seconds: number) => ({
   'message.timestamp.type': 'LogAppendTime',
   'retention.ms': seconds === 0 ? '-1' : String(seconds * 1_000),
   'retention.bytes': '-1',
-  ...(seconds > 0 && { 'segment.ms': String(Math.ceil(seconds * 1_000 * SEGMENT)) }),
+  ...(seconds > 0 && { 'segment.ms': String(Math.ceil(seconds * 1_000 * SEGMENT_PART)) }),
 });
 
 /** Creates missing topics. Rejects if it may not, and with MismatchError if a topic is gone that had events. */

@@ -21,10 +21,10 @@ export interface AdmissionLimits {
 }
 
 /** An owner's share of the permits, as a fraction: so no owner can take all of them. */
-const SHARE = 4;
+const SHARE_DIVISOR = 4;
 
 /** Milliseconds that everybody may wait for a turn: no turn comes at once. */
-const LEAST_WAIT = 10;
+const MIN_WAIT = 10;
 
 /**
  * The way in, the same for every protocol (docs/architecture.md, "Overload"). It bounds, for all callers together and
@@ -57,12 +57,12 @@ export class Admission {
     crowded: () => void = () => {},
   ) {
     this.#shed = shed;
-    this.maxWait = Math.max(maxWait, LEAST_WAIT);
+    this.maxWait = Math.max(maxWait, MIN_WAIT);
     this.turns = new Turns(this.maxWait, [this.fresh.http, this.fresh.grpc, this.probes]);
     this.memory = new Budget('memory', requestMemory, ({ protocol }) => shed(protocol, 'memory'));
     const places = (port: 'http' | 'grpc') => new Budget(port, maxConnections, crowded);
     this.#places = { http: places('http'), grpc: places('grpc') };
-    const share = Math.ceil(maxInFlight / SHARE);
+    const share = Math.ceil(maxInFlight / SHARE_DIVISOR);
     this.#permits = new Semaphore({ permits: maxInFlight, share, maxWait, maxWaiting: Infinity });
     this.#rate = rateLimit === undefined ? undefined : new RateLimit(rateLimit);
   }

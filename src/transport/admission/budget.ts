@@ -1,7 +1,7 @@
 import type { Caller, Connection, Kind } from './connection.ts';
 
 /** Most connections that one look at all of them finds to end. */
-const MOST_LARGE = 256;
+const MAX_LARGE = 256;
 
 /**
  * Bounds what all connections take together: memory of requests that are under way (headers and bodies that arrive,
@@ -85,7 +85,7 @@ export class Budget {
     this.#caller = largest.caller;
     this.#least = { ofConnection: largest.takes[this.#kind] / 2, ofCaller: this.#ofCaller(largest) / 2 };
     for (const connection of this.#connections) {
-      if (this.#large.length === MOST_LARGE) break;
+      if (this.#large.length === MAX_LARGE) break;
       if (connection !== largest && this.#isLarge(connection)) this.#large.push(connection);
     }
     setImmediate(() => {

@@ -5,23 +5,23 @@ import type { Caller, Connection } from './connection.ts';
  * probe on a new connection takes several turns. It is time and not CPU: systems count the CPU of a thread in ticks of
  * 4 ms.
  */
-const TURN = 1;
+const TURN_LIMIT = 1;
 /** Most steps that are planned for a turn. */
-const MOST = 128;
+const MAX_STEPS = 128;
 /**
  * Most milliseconds between two steps that count as waiting: nobody is refused because the system has stopped the
  * process for longer.
  */
-const MOST_WAIT = 50;
+const MAX_WAIT_STEP = 50;
 /** Milliseconds that a caller may use before the next one has its turn. */
-const QUANTUM = 1;
+const CALLER_QUANTUM = 1;
 /** Most milliseconds that a caller has used beyond its turn. What it used while nobody else waited is forgotten. */
 const MAX_DEBT = 10;
 /**
  * The part of the time of all others that each favoured caller has at least. So whoever comes is heard, and health is
  * told, also beside thousands of callers that each have their turn.
  */
-const FAVOUR = 1 / 4;
+const FAVOURED_PART = 1 / 4;
 /** What follows from a piece of work counts until the next one begins, up to so many times the work itself. */
 const MOST_FOLLOWING = 4;
 
@@ -54,7 +54,7 @@ export class Turns {
   #turn = 0;
   readonly #step = (planned: number) => this.#work(planned);
 
-  /** `maxWait`: milliseconds after which a connection's work is late. `favoured`: see FAVOUR. */
+  /** `maxWait`: milliseconds after which a connection's work is late. `favoured`: see FAVOURED_PART. */
   constructor(maxWait: number, favoured: readonly Caller[] = []) {
     this.#maxWait = maxWait;
     this.#favoured = favoured;
@@ -85,7 +85,7 @@ export class Turns {
    */
   add(connection: Connection): void {
     if (connection.waitsAs !== undefined) {
-      this.#plan(MOST);
+      this.#plan(MAX_STEPS);
       return;
     }
     if (this.#waiting === 0) this.#known = performance.now();
@@ -106,11 +106,11 @@ export class Turns {
   }
 
   /**
-   * Plans one more step, unless `enough` or MOST are planned. Between two steps, Node does what follows from the work
-   * of the first, so that it counts.
+   * Plans one more step, unless `enough` or MAX_STEPS are planned. Between two steps, Node does what follows from the
+   * work of the first, so that it counts.
    */
   #plan(enough: number): void {
-    if (this.#steps >= MOST || this.#steps >= enough) return;
+    if (this.#steps >= MAX_STEPS || this.#steps >= enough) return;
     this.#steps++;
     setImmediate(this.#step, this.#turn);
   }
@@ -120,19 +120,19 @@ export class Turns {
     connection.waitsAs = caller;
     caller.waiting.add(connection);
     if (this.#callers.has(caller)) return;
-    caller.credit = Math.min(caller.credit, QUANTUM);
+    caller.credit = Math.min(caller.credit, CALLER_QUANTUM);
     this.#callers.add(caller);
   }
 
   /** `planned`: the number of the turn in which this step was planned, for the one after it. */
   #work(planned: number): void {
     const now = performance.now();
-    this.#clock += Math.min(now - this.#known, MOST_WAIT);
+    this.#clock += Math.min(now - this.#known, MAX_WAIT_STEP);
     this.#known = now;
     if (planned === this.#turn) {
       this.#turn++;
       this.#began = now;
-    } else if (now - this.#began >= TURN) {
+    } else if (now - this.#began >= TURN_LIMIT) {
       setImmediate(this.#step, this.#turn);
       return;
     }
@@ -155,14 +155,15 @@ export class Turns {
     if (caller === undefined) return;
     const time = Math.min(now - this.#workingSince, (1 + MOST_FOLLOWING) * this.#worked);
     caller.credit = Math.max(caller.credit - time, -MAX_DEBT);
-    for (const one of this.#favoured) if (one !== caller) one.credit = Math.min(one.credit + time * FAVOUR, QUANTUM);
+    for (const one of this.#favoured)
+      if (one !== caller) one.credit = Math.min(one.credit + time * FAVOURED_PART, CALLER_QUANTUM);
   }
 
   #next(): Connection {
     for (const { credit, waiting } of this.#favoured) if (credit > 0 && waiting.size > 0) return firstOf(waiting);
     let caller = firstOf(this.#callers);
     while (caller.credit <= 0 && this.#callers.size > 1) {
-      caller.credit += QUANTUM;
+      caller.credit += CALLER_QUANTUM;
       this.#callers.delete(caller);
       this.#callers.add(caller);
       caller = firstOf(this.#callers);

@@ -7,10 +7,10 @@ import { readMessage } from '../call-limits.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
-const ENVELOPE = 5;
+const ENVELOPE_BYTES = 5;
 
 /** The flags of a message that is compressed. */
-const COMPRESSED = 1;
+const COMPRESSED_FLAG = 1;
 
 /** The refusal of a compressed message. */
 export const compressed = () => new ConnectError('send messages without compression', Code.Unimplemented);
@@ -21,19 +21,19 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
   // Connect would say that the fault is its own.
-  if ((body[0]! & COMPRESSED) !== 0) throw compressed();
+  if ((body[0]! & COMPRESSED_FLAG) !== 0) throw compressed();
   if (!isOneEnvelope(body)) throw malformedBody('must be one message in its envelope, with flags 0');
-  const bytes = body.subarray(ENVELOPE);
+  const bytes = body.subarray(ENVELOPE_BYTES);
   if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
   return inBinary(body, message, bytes);
 }
 
 /** Whether a body is one plain message of a stream and nothing else. */
 const isOneEnvelope = (body: Buffer): boolean =>
-  body.length >= ENVELOPE && body[0] === 0 && body.readUInt32BE(1) === body.length - ENVELOPE;
+  body.length >= ENVELOPE_BYTES && body[0] === 0 && body.readUInt32BE(1) === body.length - ENVELOPE_BYTES;
 
 function inEnvelope(message: Buffer): Buffer {
-  const prefix = Buffer.alloc(ENVELOPE);
+  const prefix = Buffer.alloc(ENVELOPE_BYTES);
   prefix.writeUInt32BE(message.length, 1);
   return Buffer.concat([prefix, message]);
 }

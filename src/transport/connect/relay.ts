@@ -6,7 +6,7 @@ import { rpcErrorOf } from '../failure.ts';
 import { answerOn } from '../http/connection.ts';
 
 /** Milliseconds for a client to read the rest of a stream, and why it ends, once its time limit has passed. */
-const FAREWELL = 1_000;
+const READ_GRACE = 1_000;
 
 /**
  * Calls a method and maps its errors, at once or in the middle of a stream, to Connect's errors. A call that exceeded
@@ -65,7 +65,7 @@ const isLimit = (reason: unknown) => reason instanceof ConnectError && reason.co
 
 /** Closes the connection of a stream that is not read to its end in time: it holds a permit until then. */
 function endUnread({ raw: { socket } }: FastifyRequest): void {
-  const timer = setTimeout(() => socket.destroy(), FAREWELL);
+  const timer = setTimeout(() => socket.destroy(), READ_GRACE);
   answerOn(socket)?.once('close', () => clearTimeout(timer));
 }
 

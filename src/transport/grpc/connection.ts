@@ -13,42 +13,42 @@ import { OpenStreams, RapidResets, SmallPieces } from './streams.ts';
  * move it to a new instance. The connections of one moment end within a tenth more. (The library would do the same, but
  * by a timer of a length of its own for each, of which Node keeps 160 bytes for the hour.)
  */
-const AGE = 60 * 60_000;
+const AGE_LIMIT = 60 * 60_000;
 /** Milliseconds that its calls then have. The longest list of plants has 4 minutes. */
 const AGE_GRACE = 5 * 60_000;
 /** Milliseconds for a client to read why its connection ends. */
-const FAREWELL = 1_000;
+const READ_GRACE = 1_000;
 /**
  * Connections of an owner for which TLS does not count as memory: so any number of owners may have some, and none takes
  * the memory of thousands.
  */
-const SPARED = 16;
+const MAX_SPARED = 16;
 
 /**
  * Calls that may wait for their turn on a connection. While so many wait, it is not read: so the turns also bound
  * what Node and the library do for a call before its turn, and for one that ends before.
  */
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 /** Most bytes that are read of a connection before its turn. */
-const EARLY = 64 * 1024;
-/** Bytes of that which do not count as memory: so whoever makes an honest call holds no more than who makes none. */
-const MODEST = 4 * 1024;
+const MAX_EARLY_BYTES = 64 * 1024;
+/** The first of these bytes do not count as memory: the bytes of an ordinary call are no more. */
+const FREE_EARLY_BYTES = 4 * 1024;
 /**
  * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes
  * at once. So no turn of the event loop has many such reads.
  */
-const READ = 1;
+const READ_COST = 1;
 
 /**
  * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library
  * do to make it, and to end it.
  */
-const CALL = 0.03;
+const CALL_COST = 0.03;
 
 /** Bytes of frames that are no call, such as the answers to pings, after which a ping shows that they are whole. */
-const MOST_FRAMES = 8 * 1024;
+const MAX_FRAME_BYTES = 8 * 1024;
 /** Looks at a connection whose session is over, for its client to close it. */
-const MOST_OVER = 4;
+const MAX_OVER = 4;
 
 const CONNECTION = Symbol('connection');
 
@@ -96,7 +96,7 @@ export class GrpcConnection extends Connection implements Paced {
   #silent = 0;
   #over = 0;
   /** When it is old, by `performance.now()`. */
-  readonly #oldAt = performance.now() + AGE * (1 + Math.random() / 10);
+  readonly #oldAt = performance.now() + AGE_LIMIT * (1 + Math.random() / 10);
   /** Bytes that had been read at the last `readSince`, and those of calls since. */
   #known = 0;
   /** What TLS takes. */
@@ -111,8 +111,8 @@ export class GrpcConnection extends Connection implements Paced {
     this.#socket = socket;
     this.#admission = admission;
     this.#streams = new OpenStreams(socket);
-    const early = new EarlyBytes(socket, EARLY, () => {
-      this.#streams.setUnfinished(Math.max(early.bytes.length - MODEST, 0));
+    const early = new EarlyBytes(socket, MAX_EARLY_BYTES, () => {
+      this.#streams.setUnfinished(Math.max(early.bytes.length - FREE_EARLY_BYTES, 0));
       this.#count();
     });
     this.#serve = () => {
@@ -133,7 +133,7 @@ export class GrpcConnection extends Connection implements Paced {
     call.since = this.#admission.turns.clock;
     this.#calls.push(call);
     this.#admission.turns.add(this);
-    if (this.#calls.length >= MOST_WAITING) this.#stop();
+    if (this.#calls.length >= MAX_WAITING) this.#stop();
   }
 
   /** Lets nothing more be read until `resume`, and then at its turn. */
@@ -165,11 +165,11 @@ export class GrpcConnection extends Connection implements Paced {
 
   /** Node reads once before the next turn of the event loop. Nothing more is read, unless that was little. */
   #readOnce(): void {
-    this.#admission.turns.follows(READ);
+    this.#admission.turns.follows(READ_COST);
     const began = performance.now();
     setImmediate(() => {
       this.#pace.hasRead(this, performance.now() - began);
-      if (!this.#isPaced && this.#calls.length < MOST_WAITING) this.#start();
+      if (!this.#isPaced && this.#calls.length < MAX_WAITING) this.#start();
     });
   }
 
@@ -213,7 +213,7 @@ export class GrpcConnection extends Connection implements Paced {
     }
     if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
-    turns.follows(CALL);
+    turns.follows(CALL_COST);
     call.begin(!call.isProbe && turns.clock - call.since > maxWait);
     return this.#calls.length > 0 || (this.#isStopped && !this.#isPaced);
   }
@@ -228,7 +228,7 @@ export class GrpcConnection extends Connection implements Paced {
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     session.destroy();
     // Node itself waits for clients that read nothing.
-    setTimeout(() => this.#socket.destroy(), FAREWELL).unref();
+    setTimeout(() => this.#socket.destroy(), READ_GRACE).unref();
   }
 
   /** A stream begins, whose metadata takes so much memory. */
@@ -263,11 +263,11 @@ export class GrpcConnection extends Connection implements Paced {
   look(mostSilent: number): void {
     this.#pieces.look(this.#streams.look());
     this.#count();
-    if (this.#streams.doubt.bytes > MOST_FRAMES) this.#askWhole();
+    if (this.#streams.doubt.bytes > MAX_FRAME_BYTES) this.#askWhole();
     this.#silent = this.#socket.bytesRead === this.#heard ? this.#silent + 1 : 0;
     this.#heard = this.#socket.bytesRead;
     if (this.#session?.destroyed === true) this.#over++;
-    if (this.#silent > mostSilent || this.#over > MOST_OVER) this.#endAtOnce();
+    if (this.#silent > mostSilent || this.#over > MAX_OVER) this.#endAtOnce();
     const age = performance.now() - this.#oldAt;
     if (age >= AGE_GRACE) this.#endAtOnce();
     else if (age >= 0 && this.#session?.closed === false) this.#session.close();
@@ -298,7 +298,7 @@ export class GrpcConnection extends Connection implements Paced {
   #spare(): void {
     if (this.#tls === 0 || this.#sparedTo === this.caller || this.#socket.destroyed) return;
     if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
-    this.#sparedTo = this.caller.spared < SPARED ? this.caller : undefined;
+    this.#sparedTo = this.caller.spared < MAX_SPARED ? this.caller : undefined;
     if (this.#sparedTo !== undefined) this.caller.spared++;
   }
 

@@ -10,7 +10,7 @@ import { ReadPace } from './read-pace.ts';
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
 /** What HTTP/2 counts for each field of metadata beside its name and value, and what it takes in memory. */
-const FIELD = 32;
+const FIELD_SIZE = 32;
 const FIELD_HELD = 256;
 /** Milliseconds between two looks at what connections have sent. */
 const CHECK_INTERVAL = 250;
@@ -18,7 +18,7 @@ const CHECK_INTERVAL = 250;
 export const INTERNAL = '/plantstore.internal.';
 /** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
 const REFLECTION = '/grpc.reflection.';
-const MOST_ANSWERS = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 /**
  * Takes the call of a closed stream from it. Node holds the stream, and everything that it refers to, until the next
@@ -39,7 +39,7 @@ function measure(headers: IncomingHttpHeaders): { readonly size: number; readonl
     const value = headers[name];
     const values = typeof value === 'string' ? [value] : (value ?? []);
     size += name.length;
-    for (const each of values) size += FIELD + each.length;
+    for (const each of values) size += FIELD_SIZE + each.length;
     fields += values.length;
   }
   return { size, held: size + fields * FIELD_HELD };
@@ -120,7 +120,7 @@ export class GrpcConnections {
     if (session === undefined || connection === undefined) return;
     const { size, held } = measure(headers);
     const path = headers[':path'] ?? '';
-    const answers = path.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
+    const answers = path.startsWith(REFLECTION) ? MAX_ANSWER_BYTES : 0;
     connection.opened(session, stream, held + answers);
     stream.on('close', release);
     const isInternal = path.startsWith(INTERNAL) && this.#methods.has(path);

@@ -5,22 +5,22 @@ import { Connection } from '../admission/connection.ts';
 import { EarlyBytes, startReading, stopReading } from './sockets.ts';
 
 /** Handshakes of which bytes are read: Node does the work for all that arrived in one turn of the event loop. */
-const MOST = 16;
+const MAX_READ = 16;
 /** Those of them whose turn to begin comes next, at most: so that those that have begun go on. */
-const MOST_NEXT = 8;
+const MAX_NEXT = 8;
 /**
  * Milliseconds for which a handshake is read while others wait. Then it waits behind them, and what its client sends
  * waits in its socket. So hundreds that never go on delay another by a tenth of a second or so.
  */
-const SLICE = 2;
+const SLICE_LIMIT = 2;
 /** Milliseconds that count in a turn for a handshake that begins: its signature is made later. */
-const SIGNATURE = 1;
+const SIGNATURE_COST = 1;
 /** The first byte of a TLS connection (RFC 8446, section 5.1). No HTTP/2 connection begins with it. */
-const FIRST = 22;
+const TLS_HANDSHAKE = 22;
 /** The head of a record, where its length stands in it, and the longest record. */
-const HEAD = 5;
-const LENGTH = 3;
-const MAX_RECORD = HEAD + 16 * 1024;
+const HEAD_BYTES = 5;
+const LENGTH_OFFSET = 3;
+const MAX_RECORD = HEAD_BYTES + 16 * 1024;
 /** What TLS takes in memory from the begin of a handshake on, outside of V8's heap. */
 export const HANDSHAKE_HELD = 64 * 1024;
 
@@ -118,7 +118,7 @@ export class Handshakes {
   }
 
   #next(): void {
-    while (this.#hasRoom() && this.#coming.size < MOST_NEXT) {
+    while (this.#hasRoom() && this.#coming.size < MAX_NEXT) {
       const newest = this.#whole.pop();
       if (newest === undefined) break;
       this.#coming.add(newest);
@@ -130,11 +130,11 @@ export class Handshakes {
       this.#read.add(handshake);
       handshake.goOn();
     }
-    if (this.#whole.length + this.#waiting.size > 0) this.#slice ??= setTimeout(() => this.#rotate(), SLICE);
+    if (this.#whole.length + this.#waiting.size > 0) this.#slice ??= setTimeout(() => this.#rotate(), SLICE_LIMIT);
   }
 
   #hasRoom(): boolean {
-    return this.#coming.size + this.#read.size < MOST;
+    return this.#coming.size + this.#read.size < MAX_READ;
   }
 
   /** Those that were read for a slice let others go on. */
@@ -181,7 +181,7 @@ class Handshake extends Connection {
 
   #receive(): void {
     const { bytes } = this.#early;
-    if (bytes[0] !== FIRST) {
+    if (bytes[0] !== TLS_HANDSHAKE) {
       this.#early.putBack();
       this.#all.plain(this);
       return;
@@ -192,7 +192,7 @@ class Handshake extends Connection {
       return;
     }
     this.#admission.memory.set(this, length);
-    if (this.#isWhole || length < HEAD || length < HEAD + bytes.readUInt16BE(LENGTH)) return;
+    if (this.#isWhole || length < HEAD_BYTES || length < HEAD_BYTES + bytes.readUInt16BE(LENGTH_OFFSET)) return;
     this.#isWhole = true;
     this.#all.whole(this);
   }
@@ -205,7 +205,7 @@ class Handshake extends Connection {
     this.#admission.memory.set(this, HANDSHAKE_HELD);
     // It may have been ended to make room.
     if (socket.destroyed) return false;
-    this.#admission.turns.follows(SIGNATURE);
+    this.#admission.turns.follows(SIGNATURE_COST);
     this.#all.begin(this);
     return false;
   }

@@ -3,13 +3,13 @@ import type { Caller } from '../admission/connection.ts';
 /** Milliseconds between two looks at what was read. */
 const CHECK_INTERVAL = 10;
 /** Most bytes between two looks, of all connections, before those that sent most of it have to wait. */
-const MOST = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 /** Bytes of one read beyond which a connection has to wait. */
-const LARGE = 16 * 1024;
+const LARGE_BYTES = 16 * 1024;
 /** Milliseconds for which a connection is read at the pace after its last large read. */
-const CALM = 1_000;
+const PACED_TIME = 1_000;
 /** After a large read, no connection reads on for so many times as long as its turn of the event loop took. */
-const YIELD = 4;
+const REST_FACTOR = 4;
 
 /** A connection as the pace sees it. */
 export interface Paced {
@@ -53,9 +53,9 @@ export class ReadPace {
   /** A connection has read once, in a turn of the event loop that took so many milliseconds. */
   hasRead(connection: Paced, milliseconds: number): void {
     const now = performance.now();
-    if (connection.readSince() > LARGE) {
-      this.#calmAt.set(connection, now + CALM);
-      this.#next = now + YIELD * milliseconds;
+    if (connection.readSince() > LARGE_BYTES) {
+      this.#calmAt.set(connection, now + PACED_TIME);
+      this.#next = now + REST_FACTOR * milliseconds;
     }
     if (now < (this.#calmAt.get(connection) ?? 0)) this.#stop(connection);
   }
@@ -73,11 +73,11 @@ export class ReadPace {
     for (const connection of this.#open) {
       const read = connection.readSince();
       all += read;
-      if (read > MOST / this.#open.size) large.push(connection);
+      if (read > MAX_BYTES / this.#open.size) large.push(connection);
     }
-    if (all <= MOST) return;
+    if (all <= MAX_BYTES) return;
     for (const connection of large) {
-      this.#calmAt.set(connection, now + CALM);
+      this.#calmAt.set(connection, now + PACED_TIME);
       this.#stop(connection);
     }
   }

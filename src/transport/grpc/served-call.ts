@@ -52,7 +52,7 @@ export interface ServingOptions {
 }
 
 /** Milliseconds for a client to read the rest of an answer, and its status, once its deadline has passed. */
-const FAREWELL = 1_000;
+const READ_GRACE = 1_000;
 
 const NOT_ONE = { code: Status.UNIMPLEMENTED, details: 'the call must have one request message', metadata: null };
 
@@ -325,7 +325,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
       // That of a request which is answered before its end.
       clearTimeout(this.#timer);
       const left = Math.max(Number(this.#next.getDeadline()) - Date.now(), 0);
-      const wait = Math.min(this.#options.idleTimeout * 1_000, left + FAREWELL);
+      const wait = Math.min(this.#options.idleTimeout * 1_000, left + READ_GRACE);
       this.#timer = setTimeout(ServedCall.#unread, wait, this);
     }
     this.#isAnswering = true;

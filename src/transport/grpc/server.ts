@@ -57,7 +57,7 @@ export type GrpcServer = ReturnType<typeof createGrpcServer>;
  * Seconds beyond the idle timeout after which a connection on which nothing is heard is over: Node does not tell of all
  * that are, such as of TLS that its client has cut.
  */
-const SILENCE = 5;
+const SILENCE_GRACE = 5;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const HEALTH: Serving = { isProbe: true };
@@ -71,7 +71,7 @@ export function createGrpcServer(options: GrpcServerOptions) {
   const { services, authenticate, isInstance, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
   const methods = new Set<string>();
-  const connections = new GrpcConnections(admission, methods, limits.idleTimeout + SILENCE, isInstance);
+  const connections = new GrpcConnections(admission, methods, limits.idleTimeout + SILENCE_GRACE, isInstance);
   // Made once, so that a refusal is cheap.
   const overloaded = statusOf(rpcErrorOf(OVERLOADED, logger));
   const fail = (thrown: unknown, requestId?: string) =>

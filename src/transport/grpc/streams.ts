@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { MAX_MESSAGE } from '../call-limits.ts';
 
 /** What a stream takes in memory beside its metadata and message. */
-const STREAM = 4 * 1024;
+const STREAM_BYTES = 4 * 1024;
 /** Most bytes of headers that have no end yet: HTTP/2 refuses more. */
 const MAX_UNFINISHED = 128 * 1024;
 /**
@@ -11,15 +11,15 @@ const MAX_UNFINISHED = 128 * 1024;
  * that turn were reset: so a client whose calls expired before they were read may reset all of them, once. Node hands
  * over all of a read at once, and bounds resets at a thousand.
  */
-const MOST_RESET = 16;
+const MAX_RESET = 16;
 /**
  * Pieces of a request's message that are too small to be honest: each costs as much as a large one. So many on a
  * connection between two looks are too many. The first ones of a stream may be small: clients send a message's length
  * alone.
  */
-const SMALL = 64;
+const SMALL_BYTES = 64;
 const FIRST_PIECES = 4;
-const MOST_SMALL = 256;
+const MAX_SMALL = 256;
 /** What the library keeps of a small piece until its message is whole. */
 const PIECE_HELD = 256;
 
@@ -60,7 +60,7 @@ export class OpenStreams {
 
   /** Bytes, as far as they are known. */
   get bytes(): number {
-    return this.#streams.size * STREAM + this.#held + this.#unfinished + this.#incomplete + this.#unread;
+    return this.#streams.size * STREAM_BYTES + this.#held + this.#unfinished + this.#incomplete + this.#unread;
   }
 
   /** A stream begins, whose metadata takes so many bytes. */
@@ -171,7 +171,7 @@ export class RapidResets {
     if (!this.#isTurn || turn !== this.#turn) return false;
     this.#hasReset = true;
     if (isAfterReset) this.#reset++;
-    return this.#reset > MOST_RESET;
+    return this.#reset > MAX_RESET;
   }
 
   #beginTurn(): void {
@@ -198,10 +198,10 @@ export class SmallPieces {
 
   /** Counts a piece: that of a number, from 1 on, in its stream. Returns whether there were too many small ones. */
   isOneTooMany(length: number, number: number): boolean {
-    if (length >= SMALL || number <= FIRST_PIECES) return false;
+    if (length >= SMALL_BYTES || number <= FIRST_PIECES) return false;
     this.#small++;
     this.#kept++;
-    return this.#small > MOST_SMALL;
+    return this.#small > MAX_SMALL;
   }
 
   /** Counts anew, with what the library keeps of messages that are not whole. */

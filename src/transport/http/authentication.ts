@@ -49,12 +49,12 @@ function admitAnybody(request: FastifyRequest, reply: FastifyReply, next: Next):
 }
 
 /** What an answer that is read from a file holds at once: the piece that is sent, and the next one. */
-const FILE = 2 * 64 * 1024;
+const FILE_BYTES = 2 * 64 * 1024;
 
 /** Gives the permit back once there is an answer: whoever reads theirs slowly must hold up nobody. */
 const sendWithoutPermit: onSendHookHandler = ({ raw }, _reply, answer, next) => {
   const isFile = typeof answer === 'object' && answer !== null && !Buffer.isBuffer(answer);
-  connectionOf(raw.socket).sends(isFile ? FILE : ((answer as string | Buffer | null | undefined)?.length ?? 0));
+  connectionOf(raw.socket).sends(isFile ? FILE_BYTES : ((answer as string | Buffer | null | undefined)?.length ?? 0));
   next();
 };
 

@@ -15,31 +15,31 @@ export const MAX_HEADERS = 16 * 1024;
  * Most bytes that are parsed in one piece of what has no known length: headers, and a body in chunks. A body of known
  * length is one piece as far as it has arrived: the parser copies each part of it.
  */
-const PIECE = 16 * 1024;
+const PIECE_BYTES = 16 * 1024;
 /** What headers end with, and a body in chunks (RFC 9112, sections 2.1 and 7.1). */
 const END_OF_HEADERS = Buffer.from('\r\n\r\n');
 /** Bytes that wait to be parsed beyond which no more are read. Node reads up to 64 KiB at once. */
-const MOST_WAITING = 64 * 1024;
+const MAX_WAITING_BYTES = 64 * 1024;
 /** Milliseconds that the first read of a connection takes at most, with the end of another to make room for it. */
-const FIRST_READ = 0.25;
+const FIRST_READ_COST = 0.25;
 /** What the objects of a request take in memory, and what a byte of its headers becomes. */
-const REQUEST = 4 * 1024;
+const REQUEST_BYTES = 4 * 1024;
 const HEADER_FACTOR = 2;
 
 /** Milliseconds for the answer to a client that ends its side together with its request. It counts as gone then. */
-const GRACE = 100;
+const ANSWER_GRACE = 100;
 
 /** Milliseconds for the rest of an answered request to arrive. The connection is then closed. */
-const LINGER = 5_000;
+const REST_LIMIT = 5_000;
 
 /**
  * Milliseconds of silence on a stream after which the system asks whether its client is there (TCP keep-alive). It asks
  * ten times, a second apart: all of it before the next comment of an event stream, as it does not ask while data waits.
  */
-const SILENCE = 4_000;
+const SILENCE_LIMIT = 4_000;
 
 /** Milliseconds for the next request of a connection to arrive once the server stops. */
-const LAST = 100;
+const LAST_REQUEST_LIMIT = 100;
 
 /**
  * The response that is being sent or awaited on a connection. Undefined: the connection has no request. Node's own
@@ -188,7 +188,7 @@ export class HttpConnection extends Connection {
     if (this.#exchange === undefined) return;
     this.#exchange.permit.release();
     this.#exchange.isStream = true;
-    this.#socket.setKeepAlive(true, SILENCE);
+    this.#socket.setKeepAlive(true, SILENCE_LIMIT);
     if (this.#bytes !== undefined) this.#socket.destroy();
   }
 
@@ -222,7 +222,7 @@ export class HttpConnection extends Connection {
     const response = this.#exchange?.response;
     if (response?.headersSent === false) response.setHeader('connection', 'close');
     // Browsers open connections on which they send nothing.
-    setTimeout(() => this.#endIfIdle(), LAST).unref();
+    setTimeout(() => this.#endIfIdle(), LAST_REQUEST_LIMIT).unref();
   }
 
   #endIfIdle(): void {
@@ -251,7 +251,7 @@ export class HttpConnection extends Connection {
     if (this.#isUnread) {
       this.#isUnread = false;
       this.#socket.resume();
-      this.#admission.turns.follows(FIRST_READ);
+      this.#admission.turns.follows(FIRST_READ_COST);
       return false;
     }
     this.#admission.begins(this);
@@ -285,7 +285,7 @@ export class HttpConnection extends Connection {
       this.#bodyLeft -= body;
       return body;
     }
-    const most = Math.min(bytes.length, PIECE);
+    const most = Math.min(bytes.length, PIECE_BYTES);
     const end = bytes.indexOf(END_OF_HEADERS);
     return end === -1 ? most : Math.min(end + END_OF_HEADERS.length, most);
   }
@@ -301,7 +301,7 @@ export class HttpConnection extends Connection {
       return;
     }
     this.#bytes = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
-    if (this.#bytes.length >= MOST_WAITING) {
+    if (this.#bytes.length >= MAX_WAITING_BYTES) {
       this.#isPaused = true;
       this.#socket.pause();
     }
@@ -345,7 +345,7 @@ export class HttpConnection extends Connection {
   #tellEnd(): void {
     this.#input = 'told';
     if (answerOn(this.#socket) === undefined || this.#exchange?.isStream) this.#leave();
-    else setTimeout(() => this.#leave(), GRACE).unref();
+    else setTimeout(() => this.#leave(), ANSWER_GRACE).unref();
   }
 
   /** Tells the parser that the client sends nothing more. It ends the connection. */
@@ -374,14 +374,14 @@ export class HttpConnection extends Connection {
     this.#count();
     this.#wake();
     if (request.complete) this.#endIfIdle();
-    else setTimeout(endUnlessComplete, LINGER, request).unref();
+    else setTimeout(endUnlessComplete, REST_LIMIT, request).unref();
   }
 
   /** Counts a request by its size: its headers first, and then its body, of which no more is kept; and its answer. */
   #count(): void {
     const headers = Math.min(this.#parsed, MAX_HEADERS);
     const body = Math.min(this.#parsed - headers, MAX_MESSAGE);
-    const request = this.#parsed === 0 ? 0 : REQUEST + HEADER_FACTOR * headers + body;
+    const request = this.#parsed === 0 ? 0 : REQUEST_BYTES + HEADER_FACTOR * headers + body;
     const answer = this.#exchange === undefined ? 0 : this.#exchange.unread + this.#exchange.rows;
     // All that was read at once stays as long as any of it.
     this.#admission.memory.set(this, request + answer + (this.#bytes?.buffer.byteLength ?? 0));

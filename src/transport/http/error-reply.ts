@@ -66,7 +66,7 @@ function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError
 }
 
 /** Milliseconds for a client that still sends to read its answer, which closing at once would lose. */
-const FAREWELL = 1_000;
+const READ_GRACE = 1_000;
 
 /** The parser's error of a request whose client has ended its side before the request was whole. */
 const CUT_SHORT = 'HPE_INVALID_EOF_STATE';
@@ -116,7 +116,7 @@ function endWith(socket: Socket, error: PlantStoreError, requestId: string): voi
       'Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n' +
       `Content-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  setTimeout(() => socket.destroy(), FAREWELL).unref();
+  setTimeout(() => socket.destroy(), READ_GRACE).unref();
 }
 
 function errorOfParser({ code }: NodeJS.ErrnoException): PlantStoreError {

@@ -19,7 +19,7 @@ const MAX_HEADER_LINES = 128;
 /** Milliseconds for the headers of a request, and for the first bytes of a new connection. */
 const HEADERS_TIMEOUT = 20_000;
 /** Milliseconds between two checks for requests that take too long. */
-const TIMEOUT_CHECK = 1_000;
+const CHECK_INTERVAL = 1_000;
 
 /** Who lets requests in, and who observes them. */
 export interface HttpServerOptions {
@@ -104,7 +104,7 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     maxHeaderSize: MAX_HEADERS,
     requestTimeout: requestTimeout * 1_000,
     headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout * 1_000),
-    connectionsCheckingInterval: TIMEOUT_CHECK,
+    connectionsCheckingInterval: CHECK_INTERVAL,
     keepAliveTimeout: idleTimeout * 1_000,
     // Half-open connections stay off, Node's default: a client that ends its side has left (RFC 9112, section 9.6).
     // Otherwise only a write would show it, and the watch of a client that left would last until its next change.

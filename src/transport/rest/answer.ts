@@ -45,7 +45,7 @@ function positionAnswer({ method, responseField }: HttpRule): (result: Fields, r
 }
 
 /** Most bytes of a body kept as text, which up to about this size Node sends in one piece with the headers. */
-const ONE_WRITE = 16 * 1024;
+const MAX_TEXT_BYTES = 16 * 1024;
 
 type Rows = AsyncIterableIterator<readonly Fields[]>;
 
@@ -69,7 +69,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
     if (last !== undefined && last.link === link) return last;
     const text = encodeArray(result[localName] as readonly Fields[], encoderOf(result));
     const length = Buffer.byteLength(text);
-    const body = length <= ONE_WRITE ? text : bytesOf(text, length);
+    const body = length <= MAX_TEXT_BYTES ? text : bytesOf(text, length);
     const representation = { body, length, link, tag: entityTag(text, link) };
     known.set(result, representation);
     return representation;

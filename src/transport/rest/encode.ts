@@ -37,11 +37,11 @@ export function encodeArray<Row>(rows: readonly Row[], encode: Encoder<Row>): st
 }
 
 /** Characters of one piece of the array, so that neither memory nor a turn of the event loop grows with the array. */
-const PIECE = 64 * 1024;
+const PIECE_LENGTH = 64 * 1024;
 
 /** A JSON array of rows that come in batches, as fast as it is read. An error destroys it before the last `]`. */
 export const arrayStream = <Row>(batches: AsyncIterable<readonly Row[]>, encode: Encoder<Row>): Readable =>
-  Readable.from(piecesOf(batches, encode), { objectMode: false, highWaterMark: PIECE });
+  Readable.from(piecesOf(batches, encode), { objectMode: false, highWaterMark: PIECE_LENGTH });
 
 async function* piecesOf<Row>(batches: AsyncIterable<readonly Row[]>, encode: Encoder<Row>): AsyncGenerator<string> {
   let text = '[';
@@ -50,7 +50,7 @@ async function* piecesOf<Row>(batches: AsyncIterable<readonly Row[]>, encode: En
     for (const row of batch) {
       text += separator + encode(row);
       separator = ',';
-      if (text.length < PIECE) continue;
+      if (text.length < PIECE_LENGTH) continue;
       yield text;
       text = '';
     }

@@ -12,12 +12,12 @@ import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 
 /** Milliseconds after which a client that lost its stream reconnects. */
-const RETRY = 1_000;
+const RETRY_PAUSE = 1_000;
 
 /** A comment: clients ignore it, and proxies see that the stream is alive. */
 const COMMENT = Buffer.from(':\n\n');
 
-const BEGINNING = Buffer.from(`retry: ${RETRY}\n\n`);
+const BEGINNING = Buffer.from(`retry: ${RETRY_PAUSE}\n\n`);
 
 const encodePlant = compileEncoder(PlantSchema);
 

@@ -74,8 +74,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a refusal is given without a look at the end of the log',
     file: 'log/commit/committer.ts',
-    from: `synced ? EVERY : 0`,
-    to: `EVERY`,
+    from: `synced ? ALL_EVENTS : 0`,
+    to: `ALL_EVENTS`,
   },
   {
     what: 'a refusal needs no append before it',

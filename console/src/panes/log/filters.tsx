@@ -13,7 +13,7 @@ const NAMES = ['owner', 'plant', 'type', 'from', 'until'] as const;
 export type Texts = { readonly [Name in (typeof NAMES)[number]]: string };
 
 /** Milliseconds after the last key before a filter takes effect. */
-const PAUSE = 300;
+const TYPING_PAUSE = 300;
 
 /** The filters of an address. */
 export const textsIn = (query: URLSearchParams): Texts =>
@@ -33,7 +33,7 @@ export function Filters({ texts }: { readonly texts: Texts }) {
     timer.current = setTimeout(() => {
       const [from, until] = [timeOfField(next.from), timeOfField(next.until)];
       replaceRoute('log', { ...next, from, until, event: route.peek().query.get('event') ?? '' });
-    }, PAUSE);
+    }, TYPING_PAUSE);
   };
   const isNoId = typed.plant !== '' && idOf(typed.plant) === undefined;
   const fields = (

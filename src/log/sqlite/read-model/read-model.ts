@@ -123,12 +123,12 @@ function moveCheckpoint(
 }
 
 /** Rows that one step removes: a few milliseconds. */
-const REMOVED = 256;
+const STEP_ROWS = 256;
 
 /** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
 function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number {
   if (begin.run({ from, upTo: from + 1 }).changes === 0) return 0;
-  return Number(removeSome.run({ owner, limit: REMOVED }).changes);
+  return Number(removeSome.run({ owner, limit: STEP_ROWS }).changes);
 }
 
 /** Whether an owner has rows. Undefined: nobody, who has none. */

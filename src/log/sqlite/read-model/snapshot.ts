@@ -7,7 +7,7 @@ import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { allPlants, plantsIn, SELECT_PLANTS } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
-const CACHE = 256;
+const CACHE_KIB = 256;
 
 /** The checkpoint of the read model, `upTo`, and the generation; see Rows. */
 export const SELECT_CHECKPOINT = `SELECT position, max(position, ifnull(up_to, 0)), generation FROM checkpoints
@@ -36,7 +36,7 @@ export function sqliteSnapshot(
   }
 
   try {
-    db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
+    db.exec(`PRAGMA cache_size = -${CACHE_KIB}; BEGIN`);
     // The first read fixes the instant, not BEGIN.
     const [position, upTo = 0] = numbersIn(prepareQuery(db, SELECT_CHECKPOINT));
     const plants = prepareQuery(db, SELECT_PLANTS);
