@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
-import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
+import { changesOf, firstStep, removeRows } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function project(
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of written[0]?.position === from + 1 ? [written] : intactRange(store, from))
     for (let rest = batch; rest.length > 0; ) {
-      const step = stepOf(rest.slice(0, store.advanceLimit));
+      const step = firstStep(rest.slice(0, store.advanceLimit));
       rest = rest.slice(step.length);
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);

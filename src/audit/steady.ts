@@ -5,7 +5,7 @@ import type { Selection, Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { asErased, eventAt, intact, wholeRange } from '../log/whole-range.ts';
 import { monotonic } from '../time/host.ts';
-import { recent } from '../time/pause.ts';
+import { freshAnswer } from '../time/pause.ts';
 import { refersToNoErasure } from './checks/contents.ts';
 
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
@@ -25,20 +25,20 @@ export class ErasedMeanwhileError extends PlantStoreError {
  * without one, erased since this call? It asks the store unless it has within GENERATION_LIMIT milliseconds.
  */
 export async function erasuresSince(store: Store, owner: string | undefined): Promise<() => Promise<boolean>> {
-  let lookedAt = monotonic();
+  let askedAt = monotonic();
   let { position } = await store.head();
   // Whom a complete erasure erased is not known any more.
   const isOfOwner = ({ type, erases }: LoggedEvent) =>
     type === 'OwnerErased' && (owner === undefined || (erases?.owner ?? owner) === owner);
   const ask = async () => {
-    lookedAt = monotonic();
+    askedAt = monotonic();
     const { position: to } = await store.head();
     for await (const events of store.read(position, { to, owner: owner ?? '', erasures: true }))
       if (events.some(isOfOwner)) return true;
     position = to;
     return false;
   };
-  return async () => monotonic() >= lookedAt + GENERATION_LIMIT && recent(GENERATION_LIMIT, ask);
+  return async () => monotonic() >= askedAt + GENERATION_LIMIT && freshAnswer(GENERATION_LIMIT, ask);
 }
 
 /** Most attempts to read the log while no owner is erased, unless told. */

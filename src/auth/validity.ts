@@ -85,15 +85,15 @@ export async function* whileValid<Item>(
 ): AsyncGenerator<Item, undefined> {
   const end = new AbortController();
   const signal = given === undefined ? end.signal : AbortSignal.any([given, end.signal]);
-  const look = async () => {
+  const check = async () => {
     if (!validity.holds) await validity.confirm().catch((refusal) => end.abort(refusal));
   };
   const source = open(signal)[Symbol.asyncIterator]();
-  const timer = setInterval(look, CHECK_INTERVAL).unref();
+  const timer = setInterval(check, CHECK_INTERVAL).unref();
   try {
     for (;;) {
       const step = await unlessAborted(source.next(), signal);
-      if (step.done !== true) await look();
+      if (step.done !== true) await check();
       signal.throwIfAborted();
       if (step.done === true) return undefined;
       yield step.value;

@@ -16,7 +16,7 @@ export interface DeletePlant extends Circumstances {
   readonly id: bigint;
 }
 
-/** Ends the owner's life up to here: deletes all plants, and has the contents of all the owner's events removed. */
+/** Erases the owner: deletes all plants, and has the contents of all earlier events of the owner removed. */
 export interface EraseOwner extends Circumstances {
   readonly type: 'EraseOwner';
   readonly owner: string;
@@ -62,8 +62,8 @@ export function decide(command: PlantCommand, isThere: boolean): PlantEvent | Pl
 }
 
 /**
- * The event that ends an owner's life up to here, or the error that refuses it. `since`: the owner's events after the
- * position that the command counted up to; undefined: nobody knows, or the owner was erased since, perhaps at the same
+ * The event that erases an owner, or the error that refuses it. `since`: the number of the owner's events after the
+ * position that the command counted up to; undefined: it is unknown, or the owner was erased since, perhaps by the same
  * request. Pure.
  */
 export function decideErasure(

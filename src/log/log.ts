@@ -58,8 +58,7 @@ export interface EventLogOptions {
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
   /**
-   * Called when the read model is of no use until it is repaired (with the fault), and when it is again (with
-   * undefined).
+   * Called when the read model cannot be used until it is repaired (with the fault), and once it can (with undefined).
    */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
   /** Whether this process publishes. Then, and once any has, an erasure is complete only once the topic has it. */
@@ -145,7 +144,7 @@ export class EventLog {
   async #finishErasures(onStuck: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop;
     const finish = async () => {
-      const unfinished = await this.#finisher.look();
+      const unfinished = await this.#finisher.findUnfinished();
       try {
         if (unfinished.length > 0) await this.#finisher.finish();
         await this.#follower.store.cleared();

@@ -343,7 +343,7 @@ export interface Store {
   unfinished(): Promise<readonly Unfinished[]>;
 
   /** Rejects with MayNotEraseError when this store may not change events. */
-  mayErase(): Promise<void>;
+  requireEraseRights(): Promise<void>;
 
   /**
    * Removes the content of all events of an owner before position `by`, that of its OwnerErased event, in ascending

@@ -10,7 +10,7 @@ import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { eventAt } from '../log/whole-range.ts';
 import { LEFT, type Semaphore } from '../semaphore.ts';
-import { recent } from '../time/pause.ts';
+import { freshAnswer } from '../time/pause.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt, proveEvent } from '../transparency/event-proof.ts';
 
@@ -57,7 +57,7 @@ export function implementReceipts(options: ReceiptOptions): Receipts {
         if (signal.aborted) throw LEFT;
         const proven = await proveEvent(tree, checkpoint, Number(position));
         // Again, and last, since the owner may have been erased while the call waited.
-        const event = await recent(GENERATION_LIMIT, () => eventOf(owner, position));
+        const event = await freshAnswer(GENERATION_LIMIT, () => eventOf(owner, position));
         return create(GetReceiptResponseSchema, { receipt: makeReceipt(proven, checkpoint, event) });
       } catch (error) {
         throw unavailable(error);

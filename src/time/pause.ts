@@ -14,11 +14,11 @@ export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 
 /** A pause that others can end at no cost: an AbortController makes an error with a stack trace each time. */
-export class Nap {
+export class WakeablePause {
   #end: (() => void) | undefined;
 
   /** Resolves after the given milliseconds with false, or with true when it was woken. */
-  take(milliseconds: number): Promise<boolean> {
+  wait(milliseconds: number): Promise<boolean> {
     return new Promise((resolve) => {
       const over = (woken: boolean) => {
         clearTimer(timer);
@@ -68,7 +68,7 @@ const MOST_ASKED = 10;
  * process stood still for so long meanwhile, as one that is frozen. A store that is always slower is no reason to ask
  * for ever: its second answer counts. Rejects if the process stands still again and again.
  */
-export async function recent<T>(milliseconds: number, ask: () => Promise<T>): Promise<T> {
+export async function freshAnswer<T>(milliseconds: number, ask: () => Promise<T>): Promise<T> {
   for (let asked = 1; asked <= MOST_ASKED; asked++) {
     const began = monotonic();
     const { answer, stoodStill } = await watched(ask, milliseconds / 4);
@@ -80,15 +80,15 @@ export async function recent<T>(milliseconds: number, ask: () => Promise<T>): Pr
 /** What is asked, and the most milliseconds for which the process stood still meanwhile, by looks at an interval. */
 async function watched<T>(ask: () => Promise<T>, interval: number): Promise<{ answer: T; stoodStill: number }> {
   let [seen, stoodStill] = [monotonic(), 0];
-  const look = () => {
+  const check = () => {
     const now = monotonic();
     stoodStill = Math.max(stoodStill, now - seen);
     seen = now;
   };
-  const timer = setRepeating(look, interval);
+  const timer = setRepeating(check, interval);
   try {
     const answer = await ask();
-    look();
+    check();
     return { answer, stoodStill };
   } finally {
     clearTimer(timer);

@@ -112,7 +112,7 @@ test('a connection on which nothing is heard is over, however long the process s
   for (let look = 0; look < 12; look++) {
     expect(silent.socket.destroyed).toBe(look > 10);
     Object.assign(heard.socket, { bytesRead: look });
-    for (const { connection } of [silent, heard]) connection.look(10);
+    for (const { connection } of [silent, heard]) connection.check(10);
   }
   expect(heard.socket.destroyed).toBe(false);
 });

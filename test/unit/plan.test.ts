@@ -75,7 +75,7 @@ test('in batches as one after the other, with and without keys, whatever the clo
         const eventOf = (one: PlantCommand) =>
           before.findLast(({ event }) => idempotencyString(event) === idempotencyString(one));
         const submitted = step.commands.map((one) => ({ command: one, eventId: randomUUID() }));
-        const { events, decisions } = plan(head, submitted, { isThere, eventOf, since: () => undefined }, clock);
+        const { events, decisions } = plan(head, submitted, { isThere, eventOf, countSince: () => undefined }, clock);
         for (const [index, { outcome, needs }] of decisions.entries()) {
           const expected = told(log, step.commands[index]!);
           // A refusal and a replay rest on what they were decided after, and on an append at all.
@@ -129,7 +129,7 @@ test('an erasure ends what the owner has in the batch too, and counts it', () =>
     { ...add(2n), type: 'DeletePlant', id: 2n } as PlantCommand,
     erase,
   ];
-  const known = { isThere: () => true, eventOf: () => undefined, since: () => 2 };
+  const known = { isThere: () => true, eventOf: () => undefined, countSince: () => 2 };
   const { decisions } = plan(
     EMPTY_HEAD,
     [add(7n, 'k'), ...commands.slice(1)].map(of),

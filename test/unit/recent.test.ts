@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pause, recent } from '../../src/time/pause.ts';
+import { freshAnswer, pause } from '../../src/time/pause.ts';
 
 const LIMIT = 100;
 
@@ -8,7 +8,7 @@ const standStill = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(
 
 async function asked(...steps: (() => unknown)[]): Promise<number> {
   let count = 0;
-  return recent(LIMIT, async () => {
+  return freshAnswer(LIMIT, async () => {
     await (steps[count++] ?? (() => {}))();
     return count;
   });

@@ -145,10 +145,10 @@ test('what a reader does not take counts as memory, and no more once it is taken
   for await (const _ of await watch.begin(undefined));
   const name = 'x'.repeat(1_000);
   for (const position of [1, 2]) channel.tell({ position, event: added('alice', 7n, name) });
-  watch.look(0);
+  watch.check(0);
   expect(held).toEqual([0, expect.closeTo(2_500, -3)]);
-  watch.look(0);
+  watch.check(0);
   watch.take();
-  watch.look(0);
+  watch.check(0);
   expect(held.slice(2)).toEqual([0]);
 });

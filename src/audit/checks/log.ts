@@ -2,7 +2,7 @@ import { counted } from '../../domain/counted.ts';
 import { headAfter, leafHash } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import { NodeBuilder, nodesOf } from '../../log/tree/nodes.ts';
+import { NodeBuilder, nodeCountOf } from '../../log/tree/nodes.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import { TILE_WIDTH } from '../../tlog/tile.ts';
@@ -90,7 +90,7 @@ export function treeCheck(store: Store, checkpoint: number): Check {
       if (hashes.length === 0) return undefined;
       const stored = await store.nodes(first, first + hashes.length);
       const isRight = (hash: Uint8Array, at: number) =>
-        at < stored.length ? sameHash(stored[at]!, hash) : first + at >= nodesOf(checkpoint);
+        at < stored.length ? sameHash(stored[at]!, hash) : first + at >= nodeCountOf(checkpoint);
       const wrong = hashes.findIndex((hash, at) => !isRight(hash, at));
       if (wrong === -1) return undefined;
       return failed(first + wrong, wrong < stored.length ? 'does not match the events' : 'is missing');
@@ -99,8 +99,8 @@ export function treeCheck(store: Store, checkpoint: number): Check {
       // Read before the checkpoint, with which nodes are added.
       const count = await store.nodeCount();
       const position = (await checkpointOf(store)) ?? (await store.head()).position;
-      if (count <= nodesOf(position)) return undefined;
-      const message = `the Merkle tree has ${counted(count, 'node')}, and the events before make ${nodesOf(position)}`;
+      if (count <= nodeCountOf(position)) return undefined;
+      const message = `the Merkle tree has ${counted(count, 'node')}, and the events before make ${nodeCountOf(position)}`;
       return { position: position + 1, message };
     },
   };

@@ -101,7 +101,7 @@ export class Appender {
   async #confirm(): Promise<void> {
     const now = monotonic();
     const wanted = (now - this.#ended <= MAX_GAP_IN_RUN ? this.#begun : now) - CHECK_MAX_AGE;
-    if (this.#follower.lookedAt < wanted) await this.#follower.sync();
+    if (this.#follower.checkedAt < wanted) await this.#follower.sync();
     this.#follower.changed.throwIfAborted();
   }
 
@@ -110,7 +110,7 @@ export class Appender {
     this.#begun = monotonic();
     this.#ended = Number.NEGATIVE_INFINITY;
     // Refreshes the check for the next append. The follower's own watch reports faults.
-    if (this.#follower.lookedAt < this.#begun - CHECK_MAX_AGE / 2) this.#follower.sync().catch(() => {});
+    if (this.#follower.checkedAt < this.#begun - CHECK_MAX_AGE / 2) this.#follower.sync().catch(() => {});
     try {
       const taken = await this.#follower.store.append(events);
       this.#follower.changed.throwIfAborted();
@@ -118,7 +118,7 @@ export class Appender {
       this.#ended = monotonic();
       return taken;
     } catch (error) {
-      this.#follower.distrust(error);
+      this.#follower.checkForChange(error);
       throw error;
     }
   }

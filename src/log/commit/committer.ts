@@ -205,8 +205,8 @@ export class Committer {
     return doubt !== undefined && !this.#appends.ownAfter(doubt.after);
   }
 
-  /** Answers what must not be decided: what is in the log, may have been taken back elsewhere, or was given up. */
-  #sift(commands: Waiting[]): void {
+  /** Answers, and removes, what must not be decided: it is in the log, was perhaps taken back, or was given up. */
+  #removeSettled(commands: Waiting[]): void {
     this.#appends.saw(this.#follower.tail.head.position);
     const now = monotonic();
     this.#keep(commands, (waiting) => {
@@ -227,7 +227,7 @@ export class Committer {
     while (commands.length > 0) {
       const decided = await this.#states.decide(commands, (known) => {
         // Shortens the batch first, so that each decision has the index of its command.
-        this.#sift(commands);
+        this.#removeSettled(commands);
         return plan(this.#follower.tail.head, commands, known, wallTime());
       });
       if (commands.length === 0) return;
@@ -248,12 +248,12 @@ export class Committer {
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && monotonic() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other events came first; try again');
-      if (commands.length > 0) await this.#giveWay(backoff);
+      if (commands.length > 0) await this.#pauseAndSync(backoff);
     }
   }
 
   /** Pauses for other instances, longer after each conflict, and then syncs with the log's end. */
-  async #giveWay(backoff: Backoff): Promise<void> {
+  async #pauseAndSync(backoff: Backoff): Promise<void> {
     await pause(backoff.next());
     await this.#follower.sync();
   }

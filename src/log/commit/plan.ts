@@ -45,11 +45,11 @@ export interface Known {
   /** The owner's last event with the command's idempotency key, which it has. */
   eventOf(command: PlantCommand): LoggedEvent | undefined;
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
-  since(owner: string, position: number): number | undefined;
+  countSince(owner: string, position: number): number | undefined;
 }
 
-/** What the commands of a batch leave of an owner who had events in it, or was erased in it. */
-class Left {
+/** The state of an owner after the commands of a batch so far, as far as they have changed it. */
+class BatchState {
   /** Whether the owner was erased in the batch: nothing from before it counts. */
   isErased = false;
   events = 0;
@@ -66,57 +66,57 @@ class Left {
 
 /** Decides commands in order, each on the state that the commands before it leave. */
 export function plan(head: Head, commands: readonly Submitted[], known: Known, clock: number): Plan {
-  const owners = new Map<string, Left>();
+  const owners = new Map<string, BatchState>();
   const events: LoggedEvent[] = [];
   let last = head;
   const unchanged = (outcome: CommandDecision['outcome']): CommandDecision => ({
     outcome,
     needs: Math.max(events.length, 1),
   });
-  const leftOf = (owner: string): Left => {
-    const left = owners.get(owner) ?? new Left();
-    owners.set(owner, left);
-    return left;
+  const stateOf = (owner: string): BatchState => {
+    const state = owners.get(owner) ?? new BatchState();
+    owners.set(owner, state);
+    return state;
   };
   const append = (event: LoggedEvent): CommandDecision => {
     events.push(event);
     last = headAt(event);
     return { outcome: event, needs: events.length };
   };
-  const repeated = (command: PlantCommand, left: Left): CommandDecision | undefined => {
+  const repeated = (command: PlantCommand, state: BatchState): CommandDecision | undefined => {
     const { idempotencyKey } = command;
     if (idempotencyKey === undefined) return undefined;
-    const earlier = left.named.get(idempotencyKey) ?? (left.isErased ? undefined : known.eventOf(command));
+    const earlier = state.named.get(idempotencyKey) ?? (state.isErased ? undefined : known.eventOf(command));
     // For as long as the log has the event, so that no clock decides whether a retry is done again.
     if (earlier === undefined) return undefined;
     return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });
   };
   const erasure = (command: EraseOwner, eventId: string): CommandDecision => {
     const { owner, key, countedTo } = command;
-    const left = leftOf(owner);
-    const before = left.isErased ? undefined : known.since(owner, countedTo);
+    const state = stateOf(owner);
+    const before = state.isErased ? undefined : known.countSince(owner, countedTo);
     const decided = decideErasure(
       command,
-      before === undefined ? before : before + left.events,
+      before === undefined ? before : before + state.events,
       subjectOf({ owner, key }),
     );
     if (decided instanceof PlantStoreError) return unchanged(decided);
-    left.erase();
+    state.erase();
     const erases = { owner, key, isCleared: false, isPublished: false };
     return append({ ...seal(last, decided, eventId, clock), erases });
   };
   const decisions = commands.map(({ command, eventId }): CommandDecision => {
     if (command.type === 'EraseOwner') return erasure(command, eventId);
-    const left = leftOf(command.owner);
-    const decision = repeated(command, left);
+    const state = stateOf(command.owner);
+    const decision = repeated(command, state);
     if (decision !== undefined) return decision;
     const id = plantIdOf(command);
-    const decided = decide(command, left.plants.get(id) ?? (!left.isErased && known.isThere(command)));
+    const decided = decide(command, state.plants.get(id) ?? (!state.isErased && known.isThere(command)));
     if (decided instanceof PlantStoreError) return unchanged(decided);
     const event = seal(last, decided, eventId, clock);
-    left.events++;
-    left.plants.set(id, leavesPlant(decided));
-    if (command.idempotencyKey !== undefined) left.named.set(command.idempotencyKey, event);
+    state.events++;
+    state.plants.set(id, leavesPlant(decided));
+    if (command.idempotencyKey !== undefined) state.named.set(command.idempotencyKey, event);
     return append(event);
   });
   return { events, decisions };

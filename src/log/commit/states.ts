@@ -47,7 +47,7 @@ export class StateReader {
         const key = idempotencyString(command)!;
         return memtable.findByIdempotencyKey(key) ?? (memtable.hasEnded(command.owner) ? undefined : events.get(key));
       },
-      since: (owner, position) => tail.since(owner, position),
+      countSince: (owner, position) => tail.countSince(owner, position),
     };
   }
 

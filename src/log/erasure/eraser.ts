@@ -75,7 +75,7 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
   const { follower } = parts;
   const { store, tail } = follower;
   const { owner, key = randomBytes(KEY_BYTES) } = request;
-  await store.mayErase();
+  await store.requireEraseRights();
   let [earlier, counted] = [NOTHING, NONE];
   for (let attempt = 1; ; attempt++) {
     await follower.sync();
@@ -87,7 +87,7 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
     counted = found;
     // What was removed while it was counted is of an erasure that the tail has now.
     await follower.sync();
-    if (counted.counted === 0 && tail.since(owner, to) === 0) return earlier;
+    if (counted.counted === 0 && tail.countSince(owner, to) === 0) return earlier;
     try {
       yield { step: 'event' };
       // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
@@ -140,7 +140,7 @@ async function* outcome(parts: EraserParts, position: number, key: Uint8Array): 
 /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
 async function* finishEarlier(parts: EraserParts, owner: string): AsyncGenerator<EraseProgress, Erased | undefined> {
   let last: Erased | undefined;
-  for (const unfinished of await parts.finisher.look()) {
+  for (const unfinished of await parts.finisher.findUnfinished()) {
     const { position, erases } = unfinished;
     if (erases.owner !== owner) continue;
     yield* finished(parts, position);
@@ -158,7 +158,7 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
     // Another instance may have appended the event. Before this one has read it, a server that was deposed would know
     // of no erasure, as if this one were complete.
     const isRead = follower.tail.head.position >= position;
-    const mine = isRead ? (await finisher.look()).find((each) => each.position === position) : undefined;
+    const mine = isRead ? (await finisher.findUnfinished()).find((each) => each.position === position) : undefined;
     if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
     // The finisher leaves such a one out.
     if (mine !== undefined) verifyContent(mine);

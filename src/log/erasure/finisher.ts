@@ -71,9 +71,9 @@ export class Finisher {
   }
 
   /** Looks for the unfinished erasures of all instances. Callers share a look, which begins after their calls. */
-  readonly look: () => Promise<readonly Unfinished[]> = shareCalls(() => this.#look());
+  readonly findUnfinished: () => Promise<readonly Unfinished[]> = shareCalls(() => this.#findUnfinished());
 
-  async #look(): Promise<readonly Unfinished[]> {
+  async #findUnfinished(): Promise<readonly Unfinished[]> {
     const unfinished = await this.#store.unfinished();
     const [oldest] = unfinished;
     if (oldest?.position !== this.#oldest.position) this.#oldest = { position: oldest?.position, since: monotonic() };
@@ -96,7 +96,7 @@ export class Finisher {
   });
 
   async #finish(): Promise<void> {
-    const unfinished = await this.look();
+    const unfinished = await this.findUnfinished();
     if (unfinished.length > 0) await this.#askPublished();
     const checkpoint = await this.#store.checkpoint();
     const reached = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));

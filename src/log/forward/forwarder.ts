@@ -63,8 +63,8 @@ export class Forwarder {
   readonly #sent = new Map<number, Forwarded>();
   /** All unanswered commands by event id, including those that were taken back. */
   readonly #byEvent = new Map<string, Forwarded>();
-  readonly #forget: () => void;
-  readonly #watch: Timer;
+  readonly #unsubscribe: () => void;
+  readonly #heartbeat: Timer;
   readonly #opening = Promise.withResolvers<void>();
   readonly #ending = Promise.withResolvers<void>();
   readonly #closing = Promise.withResolvers<void>();
@@ -86,9 +86,9 @@ export class Forwarder {
     this.#options = options;
     this.opened.catch(() => {});
     // First, since it throws for a contact that is none: then there is nothing to end.
-    this.#link = open(to, { answered: (response) => this.#take(response), ended: (fault) => this.#end(fault) });
-    this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
-    this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
+    this.#link = open(to, { answered: (response) => this.#receive(response), ended: (fault) => this.#end(fault) });
+    this.#unsubscribe = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
+    this.#heartbeat = setRepeating(() => this.#checkHeartbeat(), HEARTBEAT);
   }
 
   /** Unanswered commands, except those that were taken back. */
@@ -171,7 +171,7 @@ export class Forwarder {
     return commands;
   }
 
-  #take({ position, outcomes, leaving }: ForwardResponse): void {
+  #receive({ position, outcomes, leaving }: ForwardResponse): void {
     this.#missing = 0;
     this.#after = Math.max(this.#after, Number(position));
     if (!this.#open && !this.#left && !leaving) {
@@ -222,14 +222,14 @@ export class Forwarder {
   #end(fault: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
-    clearTimer(this.#watch);
+    clearTimer(this.#heartbeat);
     this.#opening.reject(fault ?? new Error('the link ended'));
     this.#leave();
     const doubt = this.#after;
     for (const forwarded of this.#sent.values()) this.#commit(forwarded, doubt);
     this.#sent.clear();
     this.#closing.resolve();
-    if (this.#byEvent.size === 0) this.#forget();
+    if (this.#byEvent.size === 0) this.#unsubscribe();
   }
 
   /** Commits a command here. `after`: set if the command was sent; the highest position that was sent with it. */
@@ -239,7 +239,7 @@ export class Forwarder {
     const doubt = after === undefined ? undefined : { after, landed: () => forwarded.landed };
     const answered = () => {
       this.#byEvent.delete(eventId);
-      if (this.#ended && this.#byEvent.size === 0) this.#forget();
+      if (this.#ended && this.#byEvent.size === 0) this.#unsubscribe();
     };
     this.#options.committer
       .submit(command, cancellation, { eventId, deadline, doubt })
@@ -258,7 +258,7 @@ export class Forwarder {
     }
   }
 
-  #listen(): void {
+  #checkHeartbeat(): void {
     if (++this.#missing <= MAX_MISSED) return;
     // After close(), the link does not call `ended`.
     this.#link.close();

@@ -54,8 +54,8 @@ export class Forwarding {
   #current: Forwarder | undefined;
   /** The writer that could not be reached last, and when that began, by the monotonic clock. */
   #unreached = { holder: '', since: 0 };
-  /** Set while this instance has the lease, as far as it knows. */
-  #reign: Promise<void> | undefined;
+  /** Set while this instance is the writer, as far as it knows. Resolves when it no longer is. */
+  #writing: Promise<void> | undefined;
 
   constructor(parts: ForwardingParts, options: ForwardingOptions) {
     const { observer, onFault, traced } = options;
@@ -73,7 +73,7 @@ export class Forwarding {
 
   /** The role of this instance, as far as it knows. `alone`: neither the writer nor linked to it. */
   get role(): 'writer' | 'forwards' | 'alone' {
-    if (this.#reign !== undefined) return 'writer';
+    if (this.#writing !== undefined) return 'writer';
     return this.#current === undefined ? 'alone' : 'forwards';
   }
 
@@ -98,7 +98,7 @@ export class Forwarding {
   /** Gives up being the writer for good. Resolves when the commands of other instances are answered. */
   async handOn(): Promise<void> {
     this.#handOn.abort();
-    await this.#reign;
+    await this.#writing;
   }
 
   /** Stops forwarding and accepts nothing more. Resolves when no link is open. */
@@ -111,27 +111,27 @@ export class Forwarding {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const stand = async () => {
+    const takeRole = async () => {
       const begun = monotonic();
-      await this.#stand();
+      await this.#takeRole();
       // A link that ends at once must not be opened again without a pause.
       if (monotonic() - begun < FIRST_PAUSE) await pause(FIRST_PAUSE, signal);
     };
     // Without the store no commit succeeds either, and the commit reports the fault.
-    await repeat(stand, signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), () => {});
+    await repeat(takeRole, signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), () => {});
   }
 
   /** Is the writer or forwards to it, for as long as that is possible. */
-  async #stand(): Promise<void> {
+  async #takeRole(): Promise<void> {
     const { store } = this.#parts.follower;
     const { contact, onFault, onReachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
       const lease = new Lease(store, WRITER_LEASE, this.#holder, () => ({ ...contact(), secret }));
       if (await lease.renew().catch(onFault)) {
-        this.#reign = this.#write(lease, secret);
-        await this.#reign;
-        this.#reign = undefined;
+        this.#writing = this.#serveAsWriter(lease, secret);
+        await this.#writing;
+        this.#writing = undefined;
         return;
       }
     }
@@ -139,7 +139,7 @@ export class Forwarding {
     const writer = await store.leaseholder(WRITER_LEASE);
     if (writer === undefined || writer.holder === this.#holder) return pause(FIRST_PAUSE, this.#stop.signal);
     try {
-      await this.#follow(writer);
+      await this.#forwardTo(writer);
     } catch (fault) {
       const { holder, address } = writer;
       if (this.#unreached.holder !== holder) this.#unreached = { holder, since: monotonic() };
@@ -150,7 +150,7 @@ export class Forwarding {
   }
 
   /** Is the writer until the lease is lost or handed on. Never rejects. */
-  async #write(lease: Lease, secret: string): Promise<void> {
+  async #serveAsWriter(lease: Lease, secret: string): Promise<void> {
     this.receiver.open(secret);
     await lease.keep(this.#handOn.signal);
     await lease.giveBack();
@@ -158,7 +158,7 @@ export class Forwarding {
   }
 
   /** Forwards to the writer until it cannot. Rejects when the writer cannot be reached. */
-  async #follow(writer: Leaseholder): Promise<void> {
+  async #forwardTo(writer: Leaseholder): Promise<void> {
     const { openLink, observer, onReachable } = this.#options;
     const forwarder = new Forwarder(openLink, writer, { ...this.#parts, observer });
     this.#forwarders.add(forwarder);

@@ -55,9 +55,9 @@ export class Receiver {
     return this.#secret !== undefined && timingSafeEqual(shown, this.#secret);
   }
 
-  /** Accepts commands from an admitted instance. `say` gets each message for it; `end` is called after the last. */
-  begin(say: (response: ForwardResponse) => void, end: () => void): Reception {
-    const reception = new Reception(this.#options, say, () => {
+  /** Accepts commands from an admitted instance. `send` gets each message for it; `end` is called after the last. */
+  begin(send: (response: ForwardResponse) => void, end: () => void): Reception {
+    const reception = new Reception(this.#options, send, () => {
       this.#receptions.delete(reception);
       end();
     });
@@ -69,7 +69,7 @@ export class Receiver {
 /** The commands of one instance, over one link. */
 export class Reception {
   readonly #options: ReceiverOptions;
-  readonly #say: (response: ForwardResponse) => void;
+  readonly #send: (response: ForwardResponse) => void;
   readonly #end: () => void;
   readonly #ended = Promise.withResolvers<void>();
   #heartbeat: Timer | undefined;
@@ -81,14 +81,14 @@ export class Reception {
   /** For Cancellation. True: nobody waits for the outcomes, so undecided commands are not applied. */
   aborted = false;
 
-  constructor(options: ReceiverOptions, say: (response: ForwardResponse) => void, end: () => void) {
+  constructor(options: ReceiverOptions, send: (response: ForwardResponse) => void, end: () => void) {
     this.#options = options;
-    this.#say = say;
+    this.#send = send;
     this.#end = end;
     // The sender relies on the first position: an event that is in the log already must not cause its commands to be
     // returned.
     options.follower.sync().then(
-      () => this.#speak(),
+      () => this.#start(),
       () => this.abandon(),
     );
   }
@@ -121,7 +121,7 @@ export class Reception {
     clearTimer(limit);
   }
 
-  #speak(): void {
+  #start(): void {
     if (this.aborted) return;
     this.#heartbeat = setRepeating(() => this.#flush(), HEARTBEAT);
     this.#flush();
@@ -163,7 +163,7 @@ export class Reception {
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     const position = BigInt(this.#options.follower.tail.head.position);
-    this.#say(create(ForwardResponseSchema, { position, outcomes, leaving: this.#leaving }));
+    this.#send(create(ForwardResponseSchema, { position, outcomes, leaving: this.#leaving }));
   }
 
   /** The link is gone. No outcome is sent any more. */

@@ -41,7 +41,7 @@ export function mongoErasures({ events }: Collections, clock: CausalClock) {
     },
 
     /** An update needs the right even if no event matches. */
-    async mayErase() {
+    async requireEraseRights() {
       try {
         await update([-1], { $unset: { content: '' } });
       } catch (error) {

@@ -87,7 +87,7 @@ async function* upgraded(
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
   // A missing right is told before anything is done.
-  await store.mayErase();
+  await store.requireEraseRights();
   if (!attempt.isAlone) await checkStopped(collections);
   const isUpgrading = { _id: 'schema', isUpgrading: true } as const;
   try {

@@ -72,6 +72,6 @@ export function sqliteErasures(db: DatabaseSync, writeAheadLog: WriteAheadLog) {
       change(mustBePublished ? `${END} AND erases_published = 1` : END, positions);
     },
 
-    async mayErase() {},
+    async requireEraseRights() {},
   } satisfies Partial<Store>;
 }

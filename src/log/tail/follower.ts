@@ -1,6 +1,6 @@
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
-import { pause, recent } from '../../time/pause.ts';
+import { freshAnswer, pause } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
@@ -34,7 +34,7 @@ export class Follower {
   readonly tail: Tail;
   readonly #tailBytes: number;
   #syncedAt: number | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   /**
    * The generation of rows that this instance has seen last, and when it was last asked for. 0: nobody has repaired
    * them.
@@ -65,8 +65,8 @@ export class Follower {
   }
 
   /** When the last successful check of the head began, by the monotonic clock. */
-  get lookedAt(): number {
-    return this.#lookedAt;
+  get checkedAt(): number {
+    return this.#checkedAt;
   }
 
   /**
@@ -74,7 +74,7 @@ export class Follower {
    * one read of the head. Rejects when the store cannot be reached, and with LogChangedError.
    */
   readonly sync: () => Promise<void> = shareCalls(() =>
-    this.#trusting(async () => {
+    this.#whileUnchanged(async () => {
       const began = monotonic();
       const known = this.tail.head;
       const head = await this.store.head();
@@ -82,13 +82,13 @@ export class Follower {
       await this.reach(head.position);
       // By now every instance has found the rows of now, and tells of no later position on earlier ones.
       if (began >= this.#renewedAt + 2 * GENERATION_LIMIT) this.tail.trustRows();
-      this.#lookedAt = began;
+      this.#checkedAt = began;
       this.#syncedAt = monotonic();
     }),
   );
 
   /** Reads all events after the tail's head. Concurrent callers share one read that starts after their calls. */
-  readonly readOn: () => Promise<void> = shareCalls(() => this.#trusting(() => this.readAll()));
+  readonly readOn: () => Promise<void> = shareCalls(() => this.#whileUnchanged(() => this.readAll()));
 
   /** Like readOn, not shared. Rejects with BrokenChainError itself. */
   async readAll(): Promise<void> {
@@ -138,19 +138,19 @@ export class Follower {
     if (this.tail.head.position < checkpoint) this.tail.restart(head);
   }
 
-  /** Takes the error of a read or an append. An error that shows a changed log aborts `changed`. */
-  distrust(error: unknown): void {
+  /** Aborts `changed` if the error of a read or an append shows that the log was replaced. */
+  checkForChange(error: unknown): void {
     if (error instanceof BrokenChainError) this.#changed.abort(new LogChangedError(error.message, { cause: error }));
     else if (error instanceof LogChangedError) this.#changed.abort(error);
   }
 
-  async #trusting(look: () => Promise<void>): Promise<void> {
+  async #whileUnchanged(work: () => Promise<void>): Promise<void> {
     this.changed.throwIfAborted();
     try {
-      await look();
+      await work();
     } catch (error) {
-      this.#lookedAt = Number.NEGATIVE_INFINITY;
-      this.distrust(error);
+      this.#checkedAt = Number.NEGATIVE_INFINITY;
+      this.checkForChange(error);
       this.changed.throwIfAborted();
       throw error;
     }
@@ -198,7 +198,7 @@ export class Follower {
   }
 
   readonly #askGeneration = shareCalls(() =>
-    recent(GENERATION_LIMIT, async () => {
+    freshAnswer(GENERATION_LIMIT, async () => {
       const began = monotonic();
       // By the sync, this instance hears of owners who were erased meanwhile, however long it was frozen.
       const [generation] = await Promise.all([this.store.generation(), this.sync()]);

@@ -1,5 +1,5 @@
 import { monotonic } from '../../time/host.ts';
-import { recent } from '../../time/pause.ts';
+import { freshAnswer } from '../../time/pause.ts';
 import { slices } from '../batches.ts';
 import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
@@ -38,7 +38,7 @@ export async function* readLog(
   let position = after;
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
-    await look(follower);
+    await syncUnlessFresh(follower);
     if (position < tail.readableAfter) {
       for await (const batch of presentRange(follower, position)) {
         if (stopped()) return;
@@ -57,9 +57,9 @@ export async function* readLog(
   }
 }
 
-/** Looks at the log's end, unless it was seen GENERATION_LIMIT milliseconds ago at most. */
-async function look(follower: Follower): Promise<void> {
-  if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await recent(GENERATION_LIMIT, follower.sync);
+/** Reads on to the log's end, unless that was done GENERATION_LIMIT milliseconds ago at most. */
+async function syncUnlessFresh(follower: Follower): Promise<void> {
+  if (monotonic() >= follower.checkedAt + GENERATION_LIMIT) await freshAnswer(GENERATION_LIMIT, follower.sync);
 }
 
 /**
@@ -74,7 +74,7 @@ async function* presentRange(follower: Follower, after: number): AsyncGenerator<
   for await (const read of intactRange(store, after))
     for (const batch of slices(read, BATCH_EVENTS)) {
       // This instance may have been frozen since the store answered.
-      await look(follower);
+      await syncUnlessFresh(follower);
       if (tail.lastErasure !== lastErasure) return;
       const left = batch.map((event) => asErased(event, begun));
       yield left.some(({ erases }) => erases !== undefined) ? await named(store, left) : left;
@@ -83,7 +83,7 @@ async function* presentRange(follower: Follower, after: number): AsyncGenerator<
 
 /** The events, of which an OwnerErased names the owner only if it still does now. */
 async function named(store: Store, events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
-  const unfinished = await recent(GENERATION_LIMIT, () => store.unfinished());
+  const unfinished = await freshAnswer(GENERATION_LIMIT, () => store.unfinished());
   const positions = new Set(unfinished.map(({ position }) => position));
   return events.map((event) => (positions.has(event.position) ? event : { ...event, erases: undefined }));
 }

@@ -24,7 +24,7 @@ export class Tail {
   #keptBytes = 0;
   /** The last OwnerErased, or where the tail began again. Of the events up to here, none is kept up to the base. */
   #erased = 0;
-  /** What any instance has derived from rows as of a position up to here may be of no use. -1: all is of use. */
+  /** States as of positions up to here may have been derived from outdated rows, at any instance. -1: none was. */
   #outdatedTo = -1;
   readonly #onFault: (error: unknown) => void;
   #pins = new Map<number, number>();
@@ -110,7 +110,7 @@ export class Tail {
   }
 
   /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
-  since(owner: string, position: number): number | undefined {
+  countSince(owner: string, position: number): number | undefined {
     if (!this.#reaches(position)) return undefined;
     const events = this.after(position);
     if (events.some(({ erases }) => erases?.owner === owner)) return undefined;
@@ -162,14 +162,14 @@ export class Tail {
     this.outdateRows();
   }
 
-  /** The rows of the read model have changed otherwise than by events: what was read before is of no use. */
+  /** The rows of the read model have changed otherwise than by events: what was read of them before is outdated. */
   outdateRows(): void {
     this.#pins = new Map();
     this.#outdatedTo = Number.POSITIVE_INFINITY;
     this.#tell(this.#onOutdated, []);
   }
 
-  /** What any instance derives from rows from the head on is of use. */
+  /** No instance derives a state after the head from outdated rows. */
   trustRows(): void {
     this.#outdatedTo = Math.min(this.#outdatedTo, this.#head.position);
   }
@@ -235,7 +235,7 @@ export class Tail {
     return added(this.#onSeen, listener);
   }
 
-  /** Calls back when what was derived from rows before is of no use, also at a restart. Returns what stops that. */
+  /** Calls back when what was derived from rows before is outdated, also at a restart. Returns what stops that. */
   onRowsOutdated(listener: () => void): () => void {
     return added(this.#onOutdated, listener);
   }

@@ -28,7 +28,7 @@ export function storedHashes(start: number, nodes: readonly (readonly [index: un
 }
 
 /** The number of nodes of a log with so many events. */
-export const nodesOf = (events: number): number => Math.floor(events / TILE_WIDTH);
+export const nodeCountOf = (events: number): number => Math.floor(events / TILE_WIDTH);
 
 /** Computes nodes of level 1 from events, in order. Keeps the hashes of one tile. */
 export class NodeBuilder {
@@ -42,7 +42,7 @@ export class NodeBuilder {
 
   /** The builder of what the events after a position complete. Reads those of its own tile, at most 255. */
   static async after(store: Pick<Store, 'read'>, position: number): Promise<NodeBuilder> {
-    const start = nodesOf(position) * TILE_WIDTH;
+    const start = nodeCountOf(position) * TILE_WIDTH;
     const builder = new NodeBuilder(start);
     for await (const events of wholeRange(store, start, position)) builder.add(events);
     return builder;
@@ -55,7 +55,7 @@ export class NodeBuilder {
 
   /** Takes the next events. Returns the nodes that they complete. */
   add(events: readonly Pick<StoredEvent, 'bytes' | 'position'>[]): Nodes {
-    const first = nodesOf(this.#position);
+    const first = nodeCountOf(this.#position);
     const hashes: Uint8Array[] = [];
     for (const event of events) {
       if (event.position !== this.#position + 1)

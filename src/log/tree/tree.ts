@@ -3,7 +3,7 @@ import { HASH_SIZE, recordHash, sameHash } from '../../tlog/hash.ts';
 import { encodeEntries, subtreeHash, TILE_WIDTH, type Tile, type TileReader } from '../../tlog/tile.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
-import { BrokenTreeError, NodeBuilder, nodesOf } from './nodes.ts';
+import { BrokenTreeError, NodeBuilder, nodeCountOf } from './nodes.ts';
 
 /** Most bytes of cached event blocks. */
 const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
@@ -110,7 +110,7 @@ export class Tree implements TileReader {
   async #readNodes(first: number, count: number): Promise<Uint8Array[]> {
     const nodes: Uint8Array[] = [];
     // Read before the nodes, which move with it.
-    const stored = Math.min(count, nodesOf(await this.#store.checkpoint()));
+    const stored = Math.min(count, nodeCountOf(await this.#store.checkpoint()));
     for (let next = first; next < stored; next = first + nodes.length) {
       const read = await this.#store.nodes(next, Math.min(stored, next + READ_NODES));
       if (read.length === 0) throw new BrokenTreeError(`node ${next} of the Merkle tree is missing`);

@@ -40,8 +40,8 @@ export const isLong = (list: Listing): list is LongList => 'confirm' in list;
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 
-/** Tells whether what a long list shows may still be shown. */
-export interface Life {
+/** Keeps a long list from showing plants of an owner who is erased while it is read. */
+export interface ErasureGuard {
   /**
    * Rejects with STORE_UNAVAILABLE once the owner is erased, by whichever instance. Follower.revalidateRows says how
    * soon. Await it after each read.
@@ -54,7 +54,7 @@ export interface Life {
 /** What a list of any length is made of. */
 export interface OpenedList {
   readonly snapshot: Snapshot;
-  readonly life: Life;
+  readonly guard: ErasureGuard;
   /** The owner's in the tail. */
   readonly entries: readonly TailEntry[];
   /** The list is the fold of the log up to here. */
@@ -76,9 +76,9 @@ export async function openListing(opened: OpenedList, permit: Permit, query: Lis
   });
   // Once it has begun, a return closes it, before the first batch too.
   await plants.next();
-  const { position, life } = opened;
+  const { position, guard } = opened;
   const confirm = () =>
-    life.confirm().catch((error) => {
+    guard.confirm().catch((error) => {
       throw unavailable(error);
     });
   return { plants, next, position, confirm };
@@ -86,13 +86,13 @@ export async function openListing(opened: OpenedList, permit: Permit, query: Lis
 
 /** The batches of a list, after an empty one. Calls back with the id at which the limit cuts it before that. */
 async function* read(
-  { snapshot, life, entries }: OpenedList,
+  { snapshot, guard, entries }: OpenedList,
   permit: Permit,
   { owner, after, limit }: ListQuery,
   onCut: (next: bigint) => void,
 ): AsyncGenerator<readonly PlantRow[]> {
   const close = () => {
-    life.close();
+    guard.close();
     return snapshot.close().finally(() => permit[Symbol.dispose]());
   };
   let isLate = false;
@@ -107,7 +107,7 @@ async function* read(
     if (next !== undefined) onCut(next);
     yield [];
     for await (const batch of next === undefined ? batches() : upTo(batches(), next)) {
-      await life.confirm();
+      await guard.confirm();
       yield batch;
     }
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import {
-  type Life,
+  type ErasureGuard,
   type Listing,
   type ListQuery,
   Merge,
@@ -189,8 +189,8 @@ export class Lists {
       return await tail.pinned(read, (opened) => {
         isOpen = !tail.memtable.hasEnded(owner);
         if (!isOpen) return this.#atHead(query, [], true)!;
-        const life = lifeOf(this.#follower, owner);
-        return { ...opened, life, entries: tail.memtable.ownedBy(owner, after), position: tail.head.position };
+        const guard = guardOf(this.#follower, owner);
+        return { ...opened, guard, entries: tail.memtable.ownedBy(owner, after), position: tail.head.position };
       });
     } finally {
       if (!isOpen) await snapshot?.close();
@@ -205,9 +205,10 @@ const ERASED = new PlantStoreError(
 );
 
 /**
- * The life of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom, counts too.
+ * Notices an erasure of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom it
+ * erased, counts too.
  */
-function lifeOf(follower: Follower, owner: string): Life {
+function guardOf(follower: Follower, owner: string): ErasureGuard {
   let isOver = false;
   const close = follower.tail.onSeen((news) => {
     isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);

@@ -2,7 +2,7 @@ import { keyOf, leavesPlant } from '../../domain/events.ts';
 import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
-import { Nap, Pace, pause } from '../../time/pause.ts';
+import { Pace, pause, WakeablePause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { LEASE_RENEWAL, Lease } from '../lease.ts';
 import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR, type Store } from '../store.ts';
@@ -22,7 +22,7 @@ const LEASE_LIMIT = 5_000;
 const LEASE_PAUSE = 500;
 
 /** The first events that one step of the read model takes: those before an OwnerErased event, or that alone. */
-export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+export function firstStep(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   const end = events.findIndex(({ type }, index) => index > 0 && type === 'OwnerErased');
   if (events[0]?.type === 'OwnerErased') return events.slice(0, 1);
   return end < 0 ? events : events.slice(0, end);
@@ -76,10 +76,10 @@ export class Projector {
   /** What was told last to be wrong with the read model. */
   #broken: string | undefined;
   #nodes: NodeBuilder | undefined;
-  readonly #nap = new Nap();
+  readonly #pause = new WakeablePause();
   #restAt = monotonic() + LEASE_LIMIT;
 
-  /** `onBroken` gets the fault when the read model is of no use, and undefined when it is again; `onFault` the rest. */
+  /** `onBroken` gets the fault when the read model cannot be used, and undefined once it can; `onFault` the rest. */
   constructor(
     follower: Follower,
     onFault: (error: unknown) => void,
@@ -93,7 +93,7 @@ export class Projector {
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#follower.tail.onExtended(() => this.#nap.wake());
+    const forget = this.#follower.tail.onExtended(() => this.#pause.wake());
     await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
@@ -101,7 +101,7 @@ export class Projector {
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#nap.wake();
+    this.#pause.wake();
   }
 
   /** Every instance looks at the checkpoint, also one that has nothing to project: its lists need it. */
@@ -109,7 +109,7 @@ export class Projector {
     try {
       if (this.#broken !== undefined) {
         const before = this.#follower.tail.checkpoint;
-        await this.#look();
+        await this.#readCheckpoint();
         if (this.#follower.tail.checkpoint > before) this.#tell(undefined);
       }
       await this.#step();
@@ -135,12 +135,12 @@ export class Projector {
       return this.#untilExtended();
     }
     if (!(await this.#lease.has().catch(this.#onFault))) {
-      await this.#look();
+      await this.#readCheckpoint();
       return pause(LEASE_RENEWAL, this.#stop.signal);
     }
     if (this.#isWorthWaiting()) await pause(GATHER_PAUSE, this.#stop.signal);
     const from = this.#follower.tail.checkpoint;
-    const events = stepOf(this.#follower.tail.after(from, this.#follower.store.advanceLimit));
+    const events = firstStep(this.#follower.tail.after(from, this.#follower.store.advanceLimit));
     // Another instance has projected them meanwhile. A step that moves nothing is a repair.
     if (events.length === 0) return;
     const to = events.at(-1)!.position;
@@ -150,7 +150,7 @@ export class Projector {
     if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
       this.#follower.tail.projected(to);
       this.#tell(undefined);
-    } else await this.#look();
+    } else await this.#readCheckpoint();
     if (monotonic() >= this.#restAt) await this.#rest();
   }
 
@@ -175,7 +175,7 @@ export class Projector {
     return !this.#stop.signal.aborted && this.#lease.has();
   }
 
-  async #look(): Promise<void> {
+  async #readCheckpoint(): Promise<void> {
     const known = this.#follower.tail.checkpoint;
     const checkpoint = await this.#follower.store.checkpoint();
     await this.#follower.reachCheckpoint({ checkpoint, upTo: checkpoint }, known);
@@ -183,6 +183,6 @@ export class Projector {
 
   async #untilExtended(): Promise<void> {
     if (this.#stop.signal.aborted) return;
-    if (!(await this.#nap.take(POLL_INTERVAL))) await this.#look();
+    if (!(await this.#pause.wait(POLL_INTERVAL))) await this.#readCheckpoint();
   }
 }

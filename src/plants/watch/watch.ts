@@ -197,7 +197,7 @@ export class Watch implements Subscriber {
   }
 
   /** Checks the token, ends a long silence, and returns whether the reader is too far behind. */
-  look(now: number): boolean {
+  check(now: number): boolean {
     this.#confirm();
     if (now - this.#lastSent >= QUIET_LIMIT) {
       this.#lastSent = now;

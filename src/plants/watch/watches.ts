@@ -77,7 +77,7 @@ export class Watches implements OpenWatches {
     this.#channels.set(owner, channel);
     channel.subscribers.add(watch);
     this.#watches.add(watch);
-    this.#timer ??= setRepeating(() => this.#look(), CHECK_INTERVAL).unref();
+    this.#timer ??= setRepeating(() => this.#checkAll(), CHECK_INTERVAL).unref();
     return watch;
   }
 
@@ -132,10 +132,10 @@ export class Watches implements OpenWatches {
     }
   }
 
-  #look(): void {
+  #checkAll(): void {
     const now = monotonic();
     for (const watch of this.#watches) {
-      if (!watch.look(now)) continue;
+      if (!watch.check(now)) continue;
       this.#cutOff++;
       watch.end(BEHIND);
     }

@@ -1,6 +1,6 @@
 import type { Caller, Connection, Kind } from './connection.ts';
 
-/** Most connections that one look at all of them finds to end. */
+/** Most connections that are selected at once to be ended. */
 const MAX_LARGE = 256;
 
 /**
@@ -16,7 +16,7 @@ export class Budget {
   /** In order of arrival. */
   readonly #connections = new Set<Connection>();
   #taken = 0;
-  /** What the last look of this turn found and was not ended yet, of which caller, and how much both took at least. */
+  /** What was selected last in this turn and is not ended yet, of which caller, and how much both took at least. */
   #large: Connection[] = [];
   #caller: Caller | undefined;
   #least = { ofConnection: 0, ofCaller: 0 };
@@ -75,12 +75,12 @@ export class Budget {
   #nextLargest(): Connection {
     for (;;) {
       const next = this.#large.shift();
-      if (next === undefined) return this.#look();
+      if (next === undefined) return this.#selectLarge();
       if (this.#connections.has(next) && this.#isLarge(next)) return next;
     }
   }
 
-  #look(): Connection {
+  #selectLarge(): Connection {
     const largest = this.#largest();
     this.#caller = largest.caller;
     this.#least = { ofConnection: largest.takes[this.#kind] / 2, ofCaller: this.#ofCaller(largest) / 2 };

@@ -260,8 +260,8 @@ export class GrpcConnection extends Connection implements Paced {
    * looks have heard nothing, or once its session is over and its client leaves it open. The looks are counted, and not
    * their time, in which the process may have stood still.
    */
-  look(mostSilent: number): void {
-    this.#pieces.look(this.#streams.look());
+  check(mostSilent: number): void {
+    this.#pieces.restart(this.#streams.check());
     this.#count();
     if (this.#streams.doubt.bytes > MAX_FRAME_BYTES) this.#askWhole();
     this.#silent = this.#socket.bytesRead === this.#heard ? this.#silent + 1 : 0;

@@ -12,7 +12,7 @@ const MAX_METADATA = 16 * 1024;
 /** What HTTP/2 counts for each field of metadata beside its name and value, and what it takes in memory. */
 const FIELD_SIZE = 32;
 const FIELD_HELD = 256;
-/** Milliseconds between two looks at what connections have sent. */
+/** Milliseconds between two checks of all connections. */
 const CHECK_INTERVAL = 250;
 /** How paths of the instances' calls to each other begin. These have their own bounds, and are no client's requests. */
 export const INTERNAL = '/plantstore.internal.';
@@ -57,12 +57,12 @@ export class GrpcConnections {
   readonly #open = new Set<GrpcConnection>();
   readonly #pace = new ReadPace();
   readonly #methods: ReadonlySet<string>;
-  /** Looks at a silent connection. */
+  /** Checks in a row that may find a connection silent. */
   readonly #mostSilent: number;
   readonly #isInstance: (headers: IncomingHttpHeaders) => boolean;
   readonly #internal = new WeakSet<ServerHttp2Stream>();
   readonly #refusals = new WeakMap<ServerHttp2Stream, CallRefusal>();
-  readonly #timer = setInterval(() => this.#look(), CHECK_INTERVAL).unref();
+  readonly #timer = setInterval(() => this.#checkAll(), CHECK_INTERVAL).unref();
   readonly #begun = (message: unknown) => this.#opened(message as Begun);
   readonly #closed = (message: unknown) => this.#over(message as Begun);
 
@@ -106,7 +106,7 @@ export class GrpcConnections {
     return this.#internal.has(stream);
   }
 
-  /** Looks no more. */
+  /** Ends the checks. */
   close(): void {
     clearInterval(this.#timer);
     this.#pace.close();
@@ -169,8 +169,8 @@ export class GrpcConnections {
     return connection !== undefined && this.#open.has(connection) ? connection : undefined;
   }
 
-  #look(): void {
-    for (const connection of this.#open) connection.look(this.#mostSilent);
+  #checkAll(): void {
+    for (const connection of this.#open) connection.check(this.#mostSilent);
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Caller } from '../admission/connection.ts';
 
-/** Milliseconds between two looks at what was read. */
+/** Milliseconds between two checks of what was read. */
 const CHECK_INTERVAL = 10;
-/** Most bytes between two looks, of all connections, before those that sent most of it have to wait. */
+/** Most bytes between two checks, of all connections, before those that sent most of it have to wait. */
 const MAX_BYTES = 256 * 1024;
 /** Bytes of one read beyond which a connection has to wait. */
 const LARGE_BYTES = 16 * 1024;
@@ -37,7 +37,7 @@ export class ReadPace {
   #next = 0;
   /** The last one that read on. */
   #resumed: Paced | undefined;
-  readonly #timer = setInterval(() => this.#look(), CHECK_INTERVAL).unref();
+  readonly #timer = setInterval(() => this.#check(), CHECK_INTERVAL).unref();
 
   add(connection: Paced): void {
     this.#open.add(connection);
@@ -60,12 +60,12 @@ export class ReadPace {
     if (now < (this.#calmAt.get(connection) ?? 0)) this.#stop(connection);
   }
 
-  /** Looks no more. */
+  /** Ends the checks. */
   close(): void {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
     if (now >= this.#next) this.#resume();
     let all = 0;

@@ -112,7 +112,7 @@ export class OpenStreams {
   /**
    * Looks at what has arrived, and at what was not read since the last look. Returns how many requests are incomplete.
    */
-  look(): number {
+  check(): number {
     this.#unfinished = Math.min(this.#socket.bytesRead - this.#messages - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     this.#unread = 0;
@@ -205,7 +205,7 @@ export class SmallPieces {
   }
 
   /** Counts anew, with what the library keeps of messages that are not whole. */
-  look(incomplete: number): void {
+  restart(incomplete: number): void {
     this.#small = 0;
     if (incomplete === 0) this.#kept = 0;
   }

@@ -376,7 +376,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await two.lease('projector', 'two', 0);
     for await (const _ of repairReadModel(one));
     expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
-    await expect(one.mayErase()).rejects.toThrow(/may not update `events`: run plantstore erase with/);
+    await expect(one.requireEraseRights()).rejects.toThrow(/may not update `events`: run plantstore erase with/);
     await expect(one.erasurePublished(1, true)).rejects.toThrow(/may not run update on events: give it the role/);
     expect(await one.unfinished()).toEqual([]);
     await one.close();

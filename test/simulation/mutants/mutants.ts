@@ -92,13 +92,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'commands of a batch do not see the ones before them',
     file: 'log/commit/plan.ts',
-    from: `left.plants.get(id) ?? (!left.isErased && known.isThere(command))`,
+    from: `state.plants.get(id) ?? (!state.isErased && known.isThere(command))`,
     to: `known.isThere(command)`,
   },
   {
     what: 'a key that is used twice in a batch is not noticed',
     file: 'log/commit/plan.ts',
-    from: `left.named.get(idempotencyKey) ?? (left.isErased ? undefined : known.eventOf(command))`,
+    from: `state.named.get(idempotencyKey) ?? (state.isErased ? undefined : known.eventOf(command))`,
     to: `known.eventOf(command)`,
   },
   {
@@ -426,7 +426,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader of the log gets from memory what was erased while the instance was frozen',
     file: 'log/tail/read.ts',
-    from: `if (monotonic() >= follower.lookedAt + GENERATION_LIMIT) await recent(GENERATION_LIMIT, follower.sync);`,
+    from: `if (monotonic() >= follower.checkedAt + GENERATION_LIMIT) await freshAnswer(GENERATION_LIMIT, follower.sync);`,
     to: ``,
   },
   {

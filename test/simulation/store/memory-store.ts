@@ -18,7 +18,7 @@ import {
   type Store,
   type Unfinished,
 } from '../../../src/log/store.ts';
-import { nodesOf, storedHashes } from '../../../src/log/tree/nodes.ts';
+import { nodeCountOf, storedHashes } from '../../../src/log/tree/nodes.ts';
 import { randomBytes } from '../../../src/time/host.ts';
 import { type Conditions, type Database, IDEAL, type Needs, type Write } from './database.ts';
 import { changeErases, removeContents, unfinishedIn } from './erasures.ts';
@@ -239,7 +239,7 @@ export class MemoryStore implements Store {
       const isLeft = changes.erased !== undefined && ownersRows(state.rows, changes.erased, undefined).length > 0;
       if (state.checkpoint !== from || isLeft) return { changes: {}, result: false };
       const isRepair = from === to || from === undefined;
-      const kept = isRepair && to !== undefined ? nodesOf(to) : Number.POSITIVE_INFINITY;
+      const kept = isRepair && to !== undefined ? nodeCountOf(to) : Number.POSITIVE_INFINITY;
       return {
         changes: {
           checkpoint: to,
@@ -303,7 +303,7 @@ export class MemoryStore implements Store {
     return this.old('unfinished', unfinishedIn);
   }
 
-  async mayErase(): Promise<void> {}
+  async requireEraseRights(): Promise<void> {}
 
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
     let taken = 0;

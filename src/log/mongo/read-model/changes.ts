@@ -1,7 +1,7 @@
 import { Binary, type ClientSession, type Filter, Long, ObjectId } from 'mongodb';
 import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
-import { nodesOf } from '../../tree/nodes.ts';
+import { nodeCountOf } from '../../tree/nodes.ts';
 import { CHECKPOINT_ID, type Collections, checkpointIn, isCheckpoint, type TreeNodeDocument } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
@@ -23,7 +23,7 @@ export async function moveCheckpoint(
 ): Promise<boolean> {
   if (!(await compareAndMove(parts, session, from, to))) return false;
   if (to !== undefined && (from === undefined || from === to))
-    await within(parts.tree.deleteMany(notBelow(nodesOf(to)), { session }));
+    await within(parts.tree.deleteMany(notBelow(nodeCountOf(to)), { session }));
   return true;
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { textsOf } from '../../../domain/plant.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../../store.ts';
-import { nodesOf, storedHashes } from '../../tree/nodes.ts';
+import { nodeCountOf, storedHashes } from '../../tree/nodes.ts';
 import { firstRows } from '../batches.ts';
 import { prepareQuery, transaction } from '../connection.ts';
 import { isDamage } from '../damage.ts';
@@ -118,7 +118,7 @@ function moveCheckpoint(
   if (from === undefined && isThere.get() !== undefined) return false;
   // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
   if (from === undefined && to !== undefined) create.run({ to, generation: Date.now() });
-  if (to !== undefined) truncate.run(nodesOf(to));
+  if (to !== undefined) truncate.run(nodeCountOf(to));
   return true;
 }
 
