@@ -111,7 +111,7 @@ export class Semaphore {
     return new Promise((grant, fail) => {
       const waiter: Waiter = { grant, fail, timer: undefined };
       this.#wait(share, waiter);
-      waits?.({ [Symbol.dispose]: () => this.#giveUp(share, waiter, () => LEFT) });
+      waits?.({ [Symbol.dispose]: () => this.#giveUp(share, waiter, LEFT) });
     });
   }
 
@@ -120,18 +120,18 @@ export class Semaphore {
     this.#turns.add(share);
     const { maxWait } = this.#options;
     if (maxWait === undefined) return;
-    waiter.timer = setTimer(() => this.#giveUp(share, waiter, () => this.#errorOf(share)), maxWait);
+    waiter.timer = setTimer(() => this.#giveUp(share, waiter, this.#errorOf(share)), maxWait);
   }
 
   /** No effect if it has its permit, or has failed. */
-  #giveUp(share: Share, waiter: Waiter, why: () => PlantStoreError): void {
+  #giveUp(share: Share, waiter: Waiter, why: PlantStoreError): void {
     const place = share.waiting.indexOf(waiter);
     if (place < 0) return;
     clearTimer(waiter.timer);
     share.waiting.splice(place, 1);
     if (share.waiting.length === 0) this.#turns.delete(share);
     this.#leave(share);
-    waiter.fail(why());
+    waiter.fail(why);
   }
 
   #errorOf(share: Share): PlantStoreError {

@@ -4,7 +4,7 @@ import { NOBODY, Semaphore } from '../semaphore.ts';
 import type { KeySet } from './keys/jwks.ts';
 import { type Principal, principalFrom } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
-import { bearerToken, checkCharacters, checkForm, createVerifier } from './verifier.ts';
+import { bearerToken, checkForm, createVerifier } from './verifier.ts';
 
 /** Called with the decision on a token that was not cached: why it was refused. Undefined: it was accepted. */
 export type OnDecision = (refused: Why | undefined) => void;
@@ -32,24 +32,25 @@ export interface AuthenticatorOptions {
 /** Most characters of a header that is remembered as it is, for as long as its connection is open. */
 const MAX_KEPT_HEADER = 2_048;
 
+/**
+ * The caller, synchronously if the token is cached. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
+ * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE. A
+ * transport that sees several Authorization headers must pass all of them, as a list or joined by a comma and a blank.
+ * `connection`: where they came from, on which the same header mostly comes again.
+ */
+export type Authenticate = (
+  authorization: string | readonly string[] | undefined,
+  connection?: object,
+) => Principal | Promise<Principal>;
+
 /** Identifies callers by the Authorization header, for all transports. */
 export interface Authenticator {
+  readonly authenticate: Authenticate;
   /** Calls that the token cache admitted. */
   readonly cacheHits: number;
 
   /** Forgets all tokens, so that each is verified again. */
   forget(): void;
-
-  /**
-   * The caller, synchronously if the token is cached. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
-   * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE. A
-   * transport that sees several Authorization headers must pass all of them, as a list or joined by a comma and a
-   * blank. `connection`: where they came from, on which the same header mostly comes again.
-   */
-  authenticate(
-    authorization: string | readonly string[] | undefined,
-    connection?: object,
-  ): Principal | Promise<Principal>;
 }
 
 /** Most bytes of the tokens that are remembered, however long the names in them are. */
@@ -118,7 +119,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         const revision = forged.get(id);
         if (revision !== undefined && revision === keys.revision) throw refusalFor('signature');
         // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
-        checkCharacters(token);
         checkForm(token);
         return judge(token, id);
       } catch (thrown) {

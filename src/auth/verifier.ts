@@ -29,11 +29,6 @@ const MAX_NUMERIC_DATE = 253_402_300_799;
 
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Throws Refusal for what is no JWT by its form. */
-export function checkForm(token: string): void {
-  if (!COMPACT_JWS.test(token)) throw refusalFor('malformed');
-}
-
 /**
  * A function that verifies a token (RFC 7519, RFC 8725): its signature, issuer, audience and times. It rejects with
  * Refusal, or as `permit` does. It ignores key material in the token's header. It takes a permit once it has the key: a
@@ -127,8 +122,8 @@ const SCHEME = /^bearer(?: +|$)/i;
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * The token of the Authorization header (RFC 6750, section 2.1). Does not check its characters, because a cached token
- * needs no check; see checkCharacters. Throws Refusal, also for several headers, joined by commas or not.
+ * The token of the Authorization header (RFC 6750, section 2.1). Does not check its form, because a cached token needs
+ * no check; see checkForm. Throws Refusal, also for several headers, joined by commas or not.
  */
 export function bearerToken(authorization: string | readonly string[] | undefined): string {
   const header = typeof authorization === 'string' ? authorization : (authorization?.join(', ') ?? '');
@@ -142,7 +137,8 @@ export function bearerToken(authorization: string | readonly string[] | undefine
   return token;
 }
 
-/** Throws Refusal unless the token is a b64token (RFC 6750). Two tokens joined by a comma are not. */
-export function checkCharacters(token: string): void {
+/** Throws Refusal unless the token is a b64token (RFC 6750), which two joined by a comma are not, and a compact JWS. */
+export function checkForm(token: string): void {
   if (!B64TOKEN.test(token)) throw refusalFor('malformed_header');
+  if (!COMPACT_JWS.test(token)) throw refusalFor('malformed');
 }

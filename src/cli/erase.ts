@@ -3,6 +3,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { EventLogOptions } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
+import { toHex } from '../tlog/bytes.ts';
 import { nameOf, ownerName, subjectKey } from './arguments.ts';
 import { Progress, print } from './output.ts';
 import { withStore } from './with-store.ts';
@@ -46,10 +47,8 @@ Example:
         erase(store, { owner, actor, key: given }),
       );
       if (position === undefined) console.error(`nothing to erase: "${owner}" has no events with content`);
-      await print([JSON.stringify({ position, events, subjectKey: key && hex(key) })]);
+      await print([JSON.stringify({ position, events, subjectKey: key && toHex(key) })]);
     });
-
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** Opens the log, because the erasure waits for its projector. A rejection says what that, or an append, met last. */
 async function erase(store: Store, request: EraseRequest): Promise<Erased> {
@@ -81,7 +80,7 @@ async function erased(store: Store, request: EraseRequest, options: EventLogOpti
   for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
     if (step.appended !== undefined)
-      console.error(`OwnerErased is at position ${step.appended.position}, subjectKey ${hex(step.appended.key)}`);
+      console.error(`OwnerErased is at position ${step.appended.position}, subjectKey ${toHex(step.appended.key)}`);
     if (step.total !== undefined) progress.show(step.done ?? 0, step.total);
   }
   throw new Error('the erasure ended without an outcome; run it again');

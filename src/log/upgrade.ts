@@ -2,7 +2,15 @@ import { monotonic, randomBytes, wallTime, yieldTurn } from '../time/host.ts';
 import { BrokenChainError, headAfterIntact, headAt, seal, subjectOf } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
-import { EMPTY_HEAD, type Erases, type Head, KEY_BYTES, type LoggedEvent, plantEventOf } from './event/event.ts';
+import {
+  begunErasure,
+  EMPTY_HEAD,
+  type Erases,
+  type Head,
+  KEY_BYTES,
+  type LoggedEvent,
+  plantEventOf,
+} from './event/event.ts';
 import type { Store } from './store.ts';
 
 /**
@@ -140,10 +148,7 @@ export async function appendErasures(
 function erasureAfter(head: Head, { owner, eventId, actor, issuer, events }: FormerErasure): LoggedEvent {
   const key = randomBytes(KEY_BYTES);
   const event = { type: 'OwnerErased', actor, issuer, erased: events, subject: subjectOf({ owner, key }) } as const;
-  return {
-    ...seal(head, event, eventId, wallTime()),
-    erases: { owner, key, isCleared: false, isPublished: false },
-  };
+  return { ...seal(head, event, eventId, wallTime()), erases: begunErasure(owner, key) };
 }
 
 /** Makes the rows and nodes of a store those of its log, and yields the positions reached. */

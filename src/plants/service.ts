@@ -13,6 +13,7 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Principal, ScopePolicy } from '../auth/principal.ts';
 import type { Call } from '../call.ts';
+import type { PlantCommand } from '../domain/decider.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
 import { required, requiredPlant } from '../domain/validation.ts';
@@ -56,12 +57,9 @@ export class PlantsService {
   async createPlant({ plant }: CreatePlantRequest, call: Call): Promise<CreatePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const added = requiredPlant(required('plant', plant), 'plant.');
-    const { position, replayed } = await this.#log.submit(
-      { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: added },
-      call.signal,
-    );
-    if (replayed) call.replayed = true;
-    return create(CreatePlantResponseSchema, { plant: basicPlant(added), position: BigInt(position) });
+    const idempotencyKey = idempotencyKeyOf(call);
+    const position = await this.#submit({ type: 'AddPlant', owner, actor, issuer, idempotencyKey, plant: added }, call);
+    return create(CreatePlantResponseSchema, { plant: basicPlant(added), position });
   }
 
   /** Deletes a plant; resolves when its event is durable. */
@@ -69,10 +67,15 @@ export class PlantsService {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const id = required('id', request.id);
     const idempotencyKey = idempotencyKeyOf(call);
-    const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
+    const position = await this.#submit({ type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id }, call);
+    return create(DeletePlantResponseSchema, { position });
+  }
+
+  /** The position of the command's event. */
+  async #submit(command: PlantCommand, call: Call): Promise<bigint> {
     const { position, replayed } = await this.#log.submit(command, call.signal);
     if (replayed) call.replayed = true;
-    return create(DeletePlantResponseSchema, { position: BigInt(position) });
+    return BigInt(position);
   }
 
   async getPlant({ id: asked, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import type { Authenticate } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
 import { DRAIN_LIMIT } from '../transport/call-limits.ts';
@@ -8,11 +8,7 @@ import { closeWide, listenWide } from '../transport/listeners.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 
 /** Adds the REST interface of the plants. */
-export function registerPlants(
-  app: FastifyInstance,
-  plants: PlantsService,
-  authenticate: Authenticator['authenticate'],
-): void {
+export function registerPlants(app: FastifyInstance, plants: PlantsService, authenticate: Authenticate): void {
   registerRest(app, {
     service: PlantStoreService,
     methods: {

@@ -10,7 +10,7 @@ import { addressOf, leafCertificate, selfSigned } from '../transport/forward/con
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding, SECRET } from '../transport/forward/service.ts';
 import { type FollowedCertificates, type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
-import type { Registry } from '../transport/grpc/server.ts';
+import type { Registry } from '../transport/grpc/definition.ts';
 
 /** The way to the other instances of the log. Undefined on SQLite, which serves a single process. */
 export function instancesOf(

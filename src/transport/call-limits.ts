@@ -52,6 +52,12 @@ function fieldsLeft(reader: BinaryReader, { fields }: DescMessage, end: number, 
  */
 export const MAX_MESSAGE = 64 * 1024;
 
+/** Largest int32, the type of counts in requests. */
+export const MAX_COUNT = 2n ** 31n - 1n;
+
+/** A decimal integer of at most 19 digits after leading zeros, in a URL of REST and in a JSON string of Connect. */
+export const DECIMAL = /^-?0*\d{1,19}$/;
+
 /** Longest time limit of a call, in milliseconds: what a timer of Node holds, some 24 days. */
 const MAX_LIMIT = 2 ** 31 - 1;
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { toHex, utf8 } from '../tlog/bytes.ts';
 import { sha256 } from '../tlog/hash.ts';
 import type { Reply, Witness } from './witness.ts';
 
@@ -50,4 +51,4 @@ async function answer(witness: Witness, request: IncomingMessage): Promise<Reply
     : { status: 200, body: note };
 }
 
-const hashOf = (origin: string): string => Buffer.from(sha256(Buffer.from(origin))).toString('hex');
+const hashOf = (origin: string): string => toHex(sha256(utf8(origin)));

@@ -15,7 +15,7 @@ import { Tail } from '../../src/log/tail/tail.ts';
 import { leafCertificate, selfSigned } from '../../src/transport/forward/contact.ts';
 import { linksOf } from '../../src/transport/forward/link.ts';
 import { addForwarding } from '../../src/transport/forward/service.ts';
-import type { Registry } from '../../src/transport/grpc/server.ts';
+import type { Registry } from '../../src/transport/grpc/definition.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
 import { GrpcApp } from '../support/grpc.ts';
 

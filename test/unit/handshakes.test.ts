@@ -16,9 +16,9 @@ import {
   followCertificates,
   readCertificates,
 } from '../../src/transport/grpc/certificates.ts';
+import type { Registry } from '../../src/transport/grpc/definition.ts';
 import { HANDSHAKE_HELD } from '../../src/transport/grpc/handshakes.ts';
 import { createListener } from '../../src/transport/grpc/listener.ts';
-import type { Registry } from '../../src/transport/grpc/server.ts';
 import { EarlyBytes } from '../../src/transport/grpc/sockets.ts';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { GrpcApp } from '../support/grpc.ts';

@@ -4,7 +4,7 @@ import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { JsonText } from '../../json/json-text.ts';
 import { decode } from '../../log/event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from '../../log/event/encode.ts';
-import type { LoggedEvent } from '../../log/event/event.ts';
+import { begunErasure, type LoggedEvent } from '../../log/event/event.ts';
 import { sha256 } from '../../tlog/hash.ts';
 import { eventJson, JSON_MEMBERS, type JsonMember, jsonOf } from './event-json.ts';
 
@@ -93,11 +93,8 @@ function eventOf(members: Members): LoggedEvent {
   const content = contentBytes ?? (salt && encodeContent(event, salt));
   const commitment = content === undefined ? members.commitment : sha256(content);
   const bytes = eventBytes ?? encodeEvent({ ...members, commitment, event } as Unsealed);
-  // What an import takes over has to be removed and published where it is imported.
   const erases =
-    erasesOwner === undefined || erasesKey === undefined
-      ? undefined
-      : { owner: erasesOwner, key: erasesKey, isCleared: false, isPublished: false };
+    erasesOwner === undefined || erasesKey === undefined ? undefined : begunErasure(erasesOwner, erasesKey);
   return decode({ bytes, hash, content, erasedBy, erases });
 }
 

@@ -123,7 +123,10 @@ export class KnownPlants {
     }
   }
 
-  /** The cache counts the ids of a value when it gets it, and evicts others, or this one, if they are too many. */
+  /**
+   * The cache counts the ids of a new value, and evicts others, or this one, if they are too many. It would not count
+   * the same object again.
+   */
   #keep(owner: string, ids: Set<CompactId>): void {
     this.#known.set(owner, { ids }, { size: Math.max(ids.size, 1) });
   }

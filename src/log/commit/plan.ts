@@ -10,7 +10,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { leavesPlant } from '../../domain/events.ts';
 import { refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal, subjectOf } from '../event/chain.ts';
-import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
+import { begunErasure, type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
 /** The decision on one command. */
 export interface CommandDecision {
@@ -102,8 +102,7 @@ export function plan(head: Head, commands: readonly Submitted[], known: Known, c
     );
     if (decided instanceof PlantStoreError) return unchanged(decided);
     state.erase();
-    const erases = { owner, key, isCleared: false, isPublished: false };
-    return append({ ...seal(last, decided, eventId, clock), erases });
+    return append({ ...seal(last, decided, eventId, clock), erases: begunErasure(owner, key) });
   };
   const decisions = commands.map(({ command, eventId }): CommandDecision => {
     if (command.type === 'EraseOwner') return erasure(command, eventId);

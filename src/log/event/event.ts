@@ -15,6 +15,14 @@ export interface Erases {
   readonly isPublished: boolean;
 }
 
+/** The erasure of an owner of which nothing is done yet, also where its event is imported. */
+export const begunErasure = (owner: string, key: Uint8Array): Erases => ({
+  owner,
+  key,
+  isCleared: false,
+  isPublished: false,
+});
+
 /** An event as a store keeps it: the bytes that are hashed, unknown fields too, and what stands beside them. */
 export interface StoredEvent {
   /** 1, 2, 3, ... in commit order without a gap. Far below 2^53, so a number holds it exactly. */

@@ -1,6 +1,6 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import { decode, type Message, messageOf, readMessage } from './decode.ts';
-import type { Erases, LoggedEvent, StoredEvent } from './event.ts';
+import { begunErasure, type Erases, type LoggedEvent, type StoredEvent } from './event.ts';
 import { DIGEST, type Field, HASH } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 import { WireWriter } from './wire-writer.ts';
@@ -97,6 +97,5 @@ function partsOf(record: Uint8Array, message: Message): Parts {
   if (event === undefined) throw new RangeError('it has no event');
   if (data === undefined) return { event, content, erasedBy };
   if (owner === undefined || key === undefined) throw new RangeError('it does not say whom it erases');
-  // What an import takes over has to be removed and published where it is imported.
-  return { event, content, erasedBy, erases: { owner, key, isCleared: false, isPublished: false } };
+  return { event, content, erasedBy, erases: begunErasure(owner, key) };
 }

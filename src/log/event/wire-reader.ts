@@ -1,4 +1,4 @@
-const WIRE = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
+import { WireType } from '@bufbuild/protobuf/wire';
 
 const REPLACEMENT = '\ufffd';
 
@@ -37,7 +37,7 @@ export class WireReader {
 
   /** The value of an int64 or int32 field, if a number holds it exactly. */
   number(): number {
-    this.#expect(WIRE.varint);
+    this.#expect(WireType.Varint);
     this.#varint();
     const value = (this.#high | 0) * 0x1_0000_0000 + this.#low;
     if (!Number.isSafeInteger(value)) throw malformed();
@@ -45,7 +45,7 @@ export class WireReader {
   }
 
   int64(): bigint {
-    this.#expect(WIRE.varint);
+    this.#expect(WireType.Varint);
     this.#varint();
     if (this.#high === 0) return BigInt(this.#low);
     return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
@@ -80,10 +80,10 @@ export class WireReader {
   }
 
   skip(): void {
-    if (this.#type === WIRE.varint) this.#varint();
-    else if (this.#type === WIRE.lengthDelimited) this.#span();
-    else if (this.#type === WIRE.fixed64) this.#advance(8);
-    else if (this.#type === WIRE.fixed32) this.#advance(4);
+    if (this.#type === WireType.Varint) this.#varint();
+    else if (this.#type === WireType.LengthDelimited) this.#span();
+    else if (this.#type === WireType.Bit64) this.#advance(8);
+    else if (this.#type === WireType.Bit32) this.#advance(4);
     else throw malformed();
   }
 
@@ -93,7 +93,7 @@ export class WireReader {
 
   /** Passes over a value with its length before it. Returns where it starts. */
   #span(): number {
-    this.#expect(WIRE.lengthDelimited);
+    this.#expect(WireType.LengthDelimited);
     this.#varint();
     if (this.#high !== 0) throw malformed();
     const start = this.#at;

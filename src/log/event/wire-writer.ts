@@ -1,7 +1,5 @@
+import { WireType } from '@bufbuild/protobuf/wire';
 import { keptBytes } from './kept-bytes.ts';
-
-const VARINT = 0;
-const LENGTH_DELIMITED = 2;
 
 /** Most bytes of UTF-8 that one UTF-16 code unit takes. */
 const BYTES_PER_CODE_UNIT = 3;
@@ -32,7 +30,7 @@ export class WireWriter {
   number(field: number, value: number): void {
     if (value < 0) this.int64(field, BigInt(value));
     else if (value !== 0) {
-      this.#tag(field, VARINT);
+      this.#tag(field, WireType.Varint);
       this.#varint(value);
     }
   }
@@ -40,7 +38,7 @@ export class WireWriter {
   /** An int64 field. The default 0 is omitted. */
   int64(field: number, value: bigint): void {
     if (value === 0n) return;
-    this.#tag(field, VARINT);
+    this.#tag(field, WireType.Varint);
     const bits = BigInt.asUintN(64, value);
     let low = Number(bits & LOW_32_BITS);
     let high = Number(bits >> 32n);
@@ -73,7 +71,7 @@ export class WireWriter {
 
   /** Begins a length-delimited field. Returns where its content starts, for `close`. */
   open(field: number): number {
-    this.#tag(field, LENGTH_DELIMITED);
+    this.#tag(field, WireType.LengthDelimited);
     return ++this.#end;
   }
 

@@ -5,11 +5,12 @@ import { createContextKey, createContextValues, type HandlerContext, type Servic
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { dropLongLimits, MAX_MESSAGE } from '../call-limits.ts';
 import { stopping } from '../failure.ts';
-import { type Authenticate, identify, takePermit } from '../http/authentication.ts';
+import { identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
 import { connectionOf, type HttpConnection } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/headers.ts';

@@ -3,7 +3,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { NOT_WELL_FORMED } from '../../domain/validation.ts';
-import { readMessage } from '../call-limits.ts';
+import { DECIMAL, MAX_COUNT, readMessage } from '../call-limits.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
@@ -59,12 +59,9 @@ function inJson(body: Buffer, message: DescMessage): Buffer {
   return Buffer.from(text);
 }
 
-/** A decimal integer of at most 19 digits after leading zeros, as in a URL of REST. */
-const DECIMAL = /^-?0*\d{1,19}$/;
-
 /** Smallest and largest value of the integers that the service's requests have. Those of 32 bits are counts. */
 const BOUNDS: ReadonlyMap<ScalarType, readonly [bigint, bigint]> = new Map([
-  [ScalarType.INT32, [0n, 2n ** 31n - 1n]],
+  [ScalarType.INT32, [0n, MAX_COUNT]],
   [ScalarType.INT64, [MIN_INT64, MAX_INT64]],
 ]);
 

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import type { ScopePolicy } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { type Authenticate, authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
+import { authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
-import { entityTag, isUnmodified, prefers, varyBy } from '../http/headers.ts';
+import { entityTag, IMMUTABLE, isUnmodified, prefers, varyBy } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
@@ -33,9 +34,6 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
 };
-
-/** For files whose name changes with their content. */
-const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** Beside each file stand its compressed forms. */
 const FILES = { serve: false, preCompressed: true, cacheControl: false, acceptRanges: false, lastModified: false };

@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import {
   ForwardingService,
   type ForwardRequest,
@@ -7,7 +7,7 @@ import {
   type ForwardResponse,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Receiver } from '../../log/forward/receiver.ts';
-import { definitionOf } from '../grpc/definition.ts';
+import { definitionOf, type Registry } from '../grpc/definition.ts';
 
 /** The metadata key of the secret. */
 export const SECRET = 'plantstore-secret';
@@ -18,7 +18,7 @@ type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
  * Adds plantstore.internal.v1.ForwardingService to a server, which lets none but other instances call it: see
  * `isInstance` in GrpcServerOptions. `receiver`: that of this instance, once any may.
  */
-export function addForwarding(server: Pick<Server, 'addService'>, receiver: () => Pick<Receiver, 'begin'>): void {
+export function addForwarding(server: Registry, receiver: () => Pick<Receiver, 'begin'>): void {
   const { forward } = definitionOf(ForwardingService);
   // Keeps unknown fields, so that a command with one is noticed.
   const requestDeserialize = (bytes: Buffer) => fromBinary(ForwardRequestSchema, bytes);

@@ -1,8 +1,11 @@
 import { type DescMessage, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
-import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import type { MethodDefinition, Server, ServiceDefinition } from '@grpc/grpc-js';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { derivedOnce } from '../../plants/view.ts';
 import { readMessage } from '../call-limits.ts';
+
+/** Where services are added. */
+export type Registry = Pick<Server, 'addService'>;
 
 /** The definition of a service for grpc-js, made from its descriptor. Methods have their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>

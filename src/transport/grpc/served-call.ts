@@ -8,7 +8,7 @@ import {
   status as Status,
   type StatusObject,
 } from '@grpc/grpc-js';
-import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { StreamingCall } from '../../call.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
@@ -24,7 +24,7 @@ import { type CallRefusal, type GrpcConnections, INTERNAL, UNCOMPRESSED } from '
 /** How the calls of a method are served. */
 export interface Serving {
   /** Authenticates a caller by the metadata alone. Without it anyone may call, and no call takes a permit. */
-  readonly authenticate?: Authenticator['authenticate'];
+  readonly authenticate?: Authenticate;
   /** Whether a call asks for the health of the instance: it must be answered under any load. */
   readonly isProbe?: true;
   /** Answers a call. Undefined: the library's handler does. */
@@ -272,7 +272,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#connection?.holds(streamOf(this.#next), bytes);
   }
 
-  #identify(authenticate: Authenticator['authenticate']): void {
+  #identify(authenticate: Authenticate): void {
     const tokens = this.#metadata!.get('authorization') as string[];
     const principal = authenticate(tokens.length === 1 ? tokens[0] : tokens, this.#connection);
     if (!(principal instanceof Promise)) this.#admit(principal);

@@ -13,7 +13,7 @@ import {
   setLogVerbosity,
 } from '@grpc/grpc-js';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
-import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import type { Service } from '../../call.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
@@ -24,7 +24,7 @@ import { MAX_MESSAGE, STATUS_LIMIT } from '../call-limits.ts';
 import { type RpcError, rpcErrorOf } from '../failure.ts';
 import { closeWide, listenWide } from '../listeners.ts';
 import { GrpcConnections } from './connections.ts';
-import { serverDefinitionOf, withUnreadable } from './definition.ts';
+import { type Registry, serverDefinitionOf, withUnreadable } from './definition.ts';
 import { answerOf } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
 import { type Serving, serveCalls } from './served-call.ts';
@@ -34,7 +34,7 @@ import { addReflection } from './standard/reflection.ts';
 /** Options of the gRPC server. */
 export interface GrpcServerOptions extends ListenerTls {
   readonly services: readonly Service[];
-  readonly authenticate: Authenticator['authenticate'];
+  readonly authenticate: Authenticate;
   readonly admission: Admission;
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
@@ -46,9 +46,6 @@ export interface GrpcServerOptions extends ListenerTls {
   /** Whether the metadata of a call to that service show that another instance makes it. Default: none does. */
   readonly isInstance?: (headers: IncomingHttpHeaders) => boolean;
 }
-
-/** Where services are added. */
-export type Registry = Pick<Server, 'addService'>;
 
 /** A gRPC server with health checks and reflection. */
 export type GrpcServer = ReturnType<typeof createGrpcServer>;
@@ -144,11 +141,7 @@ async function shutDown(
   server.forceShutdown();
 }
 
-const servedMethods = (
-  service: Service,
-  authenticate: Authenticator['authenticate'],
-  stop: AbortSignal,
-): [string, Serving][] =>
+const servedMethods = (service: Service, authenticate: Authenticate, stop: AbortSignal): [string, Serving][] =>
   service.desc.methods.map((method) => [
     `/${service.desc.typeName}/${method.name}`,
     { authenticate, answer: answerOf(service, method, stop), input: method.input },

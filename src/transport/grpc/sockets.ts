@@ -35,7 +35,7 @@ export class EarlyBytes {
   readonly #read: () => void;
 
   /** `onBytes` is called after each read. Once there are `most` bytes, no more is read. */
-  constructor(socket: Socket, most: number, onBytes: () => void = () => {}) {
+  constructor(socket: Socket, most: number, onBytes: () => void) {
     this.#socket = socket;
     this.#read = () => {
       const more: Buffer | null = socket.read();

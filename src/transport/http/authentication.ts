@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from 'fastify';
-import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { NOBODY } from '../../semaphore.ts';
 import { connectionOf } from './connection.ts';
@@ -11,9 +11,6 @@ declare module 'fastify' {
     principal: Principal | null;
   }
 }
-
-/** Authenticates the caller by a request's Authorization header. Throws or rejects with the error to answer. */
-export type Authenticate = Authenticator['authenticate'];
 
 /** Called once: without an error when the request continues, or with the error to answer. */
 export type Next = (error?: Error) => void;

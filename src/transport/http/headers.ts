@@ -9,6 +9,9 @@ import Negotiator from 'negotiator';
  */
 export const CACHING = 'private, no-cache';
 
+/** `Cache-Control` of what never changes under its URL. */
+export const IMMUTABLE = 'public, max-age=31536000, immutable';
+
 /** Names a request header that chose the answer in `Vary`, beside the `Origin` that CORS may have put there. */
 export function varyBy(reply: FastifyReply, name: string): void {
   const others = reply.getHeader('vary');

@@ -11,15 +11,14 @@ import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { formatVerifierKey, type VerifierKey } from '../../tlog/verifier-key.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
-import { prefersGzip, varyBy } from './headers.ts';
+import { IMMUTABLE, prefersGzip, varyBy } from './headers.ts';
 import { addResource } from './methods.ts';
 
 /** Content type of a checkpoint (c2sp.org/tlog-tiles, "Checkpoints"). */
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';
 
-/** For what never changes, and for checkpoints: a cached one has all that was acknowledged over 15 s ago. */
-const IMMUTABLE = 'public, max-age=31536000, immutable';
+/** For checkpoints: a cached one has all that was acknowledged over 15 s ago. */
 const SECONDS = 'public, max-age=5';
 /** For resources that may change when a key is rotated. */
 const HOUR = 'public, max-age=3600';

@@ -10,6 +10,8 @@ import {
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { InvalidFieldError } from '../../domain/errors.ts';
+import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
+import { MAX_COUNT } from '../call-limits.ts';
 
 /** A method of a service with its google.api.http rule. Every field of its request comes from exactly one place. */
 export interface HttpRule {
@@ -81,12 +83,14 @@ export type FieldType =
 
 const STRING = { kind: 'string' } as const;
 /** The only int32 fields in REST are counts. */
-const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, toField: Number };
-const INT64: IntegerType = { ...integerOf('int64', 63n), toField: (value) => value };
-
-function integerOf<Format extends string>(format: Format, bits: bigint) {
-  return { kind: 'integer', format, min: -(2n ** bits), max: 2n ** bits - 1n } as const;
-}
+const COUNT: IntegerType = { kind: 'integer', format: 'int32', min: 0n, max: MAX_COUNT, toField: Number };
+const INT64: IntegerType = {
+  kind: 'integer',
+  format: 'int64',
+  min: MIN_INT64,
+  max: MAX_INT64,
+  toField: (value) => value,
+};
 
 /** The type of a field. Throws for a type that REST does not support. */
 export function typeOf(field: DescField): FieldType {

@@ -3,6 +3,7 @@ import { create, type DescField, type DescMessage, type Message } from '@bufbuil
 import type { FastifyRequest } from 'fastify';
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { JsonText } from '../../json/json-text.ts';
+import { DECIMAL } from '../call-limits.ts';
 import { malformedBody, readBody, readJsonBody } from '../http/body.ts';
 import { type HttpRule, invalidField, isOptional, toInteger, typeOf } from './http-rule.ts';
 
@@ -47,9 +48,6 @@ export function takeBody(
     readBody(payload, payload.headers['content-length'], done);
   else done(new PlantStoreError('UNSUPPORTED_MEDIA_TYPE', 'send the body without Content-Encoding'));
 }
-
-/** A decimal integer of at most 19 digits after leading zeros. */
-const DECIMAL = /^-?0*\d{1,19}$/;
 
 /** Parsed query. A repeated parameter has all its values. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticate } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { type Call, REPLAYED_HEADER } from '../../call.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Watch, WatchReader } from '../../plants/watch/watch.ts';
-import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
+import { authentication, takePermit } from '../http/authentication.ts';
 import { connectionOf, hasBody } from '../http/connection.ts';
 import { EVENT_STREAM, prefers } from '../http/headers.ts';
 import { refuseOtherMethods } from '../http/methods.ts';

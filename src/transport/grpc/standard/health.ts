@@ -1,11 +1,6 @@
-import {
-  type Server,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type sendUnaryData,
-  status,
-} from '@grpc/grpc-js';
+import { type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, status } from '@grpc/grpc-js';
 import { service as definition } from 'grpc-health-check';
+import type { Registry } from '../definition.ts';
 
 type Request = { readonly service: string };
 type Check = ServerUnaryCall<Request, object>;
@@ -19,11 +14,7 @@ const WATCH_INTERVAL = 100;
  * `isReady` (Health.ready in observe/health.ts) returns true. Needs no token. The returned function reports NOT_SERVING
  * and ends every watch, so that no watch keeps the server from stopping.
  */
-export function addHealth(
-  server: Pick<Server, 'addService'>,
-  services: readonly string[],
-  isReady: () => boolean,
-): () => void {
+export function addHealth(server: Registry, services: readonly string[], isReady: () => boolean): () => void {
   const names = ['', ...services];
   const knows = ({ service }: Request): boolean => names.includes(service);
   let isClosed = false;

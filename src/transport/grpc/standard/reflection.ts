@@ -1,10 +1,11 @@
 import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { type Server, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import { type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { service as healthService } from 'grpc-health-check';
 import { file_google_rpc_error_details } from '../../../../gen/google/rpc/error_details_pb.ts';
 import { file_health_v1_health } from '../../../../gen/health/v1/health_pb.ts';
+import type { Registry } from '../definition.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
@@ -12,11 +13,7 @@ type Call = ServerDuplexStream<object, object>;
 const MAX_QUESTIONS = 64;
 
 /** Adds grpc.reflection, v1 and v1alpha, for all services. Needs no token. Streams idle for `timeout` seconds end. */
-export function addReflection(
-  server: Pick<Server, 'addService'>,
-  services: readonly DescService[],
-  timeout: number,
-): void {
+export function addReflection(server: Registry, services: readonly DescService[], timeout: number): void {
   const files = new Set<DescFile>();
   for (const { file } of services) collect(file, files);
   for (const file of [file_google_rpc_error_details, file_health_v1_health]) collect(file, files);
