@@ -1,4 +1,4 @@
-import { Connection, type TokenSource } from './connection.ts';
+import { type Attempt, Connection, type TokenSource } from './connection.ts';
 import { type ConnectionError, OutcomeUnknownError, type PlantStoreError } from './errors.ts';
 import { type Json, parseJson } from './json.ts';
 import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from './plant.ts';
@@ -166,12 +166,7 @@ export class PlantStore {
   }
 }
 
-interface Request {
-  readonly method: string;
-  readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
+type Request = Pick<Attempt, 'method' | 'path' | 'headers' | 'body'>;
 
 interface Page {
   readonly plants: readonly Plant[];

@@ -21,8 +21,9 @@ export class ErasedMeanwhileError extends PlantStoreError {
 }
 
 /**
- * Returns a question to ask before each part that is told of what is read from now on: was the owner, or anybody
- * without one, erased since this call? It asks the store unless it has within GENERATION_LIMIT milliseconds.
+ * Returns a function to call before anything is told that is read from now on. It says whether the owner, or if none is
+ * given anybody, was erased since this call. It asks the store unless it did so within the last GENERATION_LIMIT
+ * milliseconds.
  */
 export async function erasuresSince(store: Store, owner: string | undefined): Promise<() => Promise<boolean>> {
   let askedAt = monotonic();

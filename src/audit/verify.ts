@@ -11,7 +11,7 @@ import { readModelCheck } from './checks/read-model.ts';
 import { Fold } from './fold/fold.ts';
 import { headMembers } from './formats/event-json.ts';
 import { checkpointOf } from './project.ts';
-import { ErasedMeanwhileError, steadyView } from './steady.ts';
+import { ErasedMeanwhileError, type SteadyView, steadyView } from './steady.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -83,32 +83,12 @@ async function* verifiedWith(
   const { signal } = options;
   // A check of the database by itself cannot be ended.
   const fault = await unlessAborted(store.fault(), signal);
-  let stop: Fault | undefined;
-  const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await read();
-    } catch (error) {
-      stop = stopAt(error, fault);
-      return undefined;
-    }
-  };
-  // If the store has lost it, the comparison of the read model finds that.
-  const checkpoint = (await tried(() => checkpointOf(store))) ?? 0;
-  const head = await tried(() => store.head());
+  const start = await startOf(store, fault);
+  const { checkpoint, head } = start;
+  let { stop } = start;
   const end = head?.position ?? stop?.position ?? 0;
-  const view = await tried(() => steadyView(store, { to: checkpoint }));
-  /** Whether an erasure disturbed the fold: what it has is the fold of no state of the log. */
-  let isDisturbed = false;
-  const take = (events: readonly LoggedEvent[]) => {
-    try {
-      return isDisturbed || view === undefined ? events : view.take(events);
-    } catch (error) {
-      if (!(error instanceof ErasedMeanwhileError)) throw error;
-      isDisturbed = true;
-      return events;
-    }
-  };
-  using fold = new Fold({ asksDecisions: true, shown: take });
+  const shown = new ShownEvents(start.view);
+  using fold = new Fold({ asksDecisions: true, shown: (events) => shown.take(events) });
   const storage = storageCheck(store, fault);
   let compared: number | undefined;
   const checks: Check[] = [
@@ -155,11 +135,50 @@ async function* verifiedWith(
       failures.get(check) ?? (isAsked ? await asked(check, () => check.finish(signal)) : unanswered(question, stop!));
     // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
     const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
-    const isUnsure = stop === undefined && isDisturbed && !areMissing && OF_FOLD.includes(question);
+    const isUnsure = stop === undefined && shown.isDisturbed && !areMissing && OF_FOLD.includes(question);
     answers.push({ question, failure: isUnsure ? UNSURE : failure });
   }
   const ok = answers.every(({ failure }) => failure === undefined);
   yield { ok, head, checkpoint: compared, answers };
+}
+
+/** Where a verification begins, as far as the store can be read. `stop`: what it cannot read past. */
+async function startOf(store: Store, fault: Fault | undefined) {
+  let stop: Fault | undefined;
+  const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      stop = stopAt(error, fault);
+      return undefined;
+    }
+  };
+  // If the store has lost it, the comparison of the read model finds that.
+  const checkpoint = (await tried(() => checkpointOf(store))) ?? 0;
+  const head = await tried(() => store.head());
+  const view = await tried(() => steadyView(store, { to: checkpoint }));
+  return { checkpoint, head, view, stop };
+}
+
+/** The events to fold in place of those that were read, so that they fit one state of the log. */
+class ShownEvents {
+  /** Whether an erasure disturbed that: what is folded fits no state of the log. */
+  isDisturbed = false;
+  readonly #view: SteadyView | undefined;
+
+  constructor(view: SteadyView | undefined) {
+    this.#view = view;
+  }
+
+  take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+    try {
+      return this.isDisturbed ? events : (this.#view?.take(events) ?? events);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      this.isDisturbed = true;
+      return events;
+    }
+  }
 }
 
 /** The failure of a question that has no reliable answer. */

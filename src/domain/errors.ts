@@ -76,12 +76,10 @@ export class PlantStoreError extends Error {
     this.details = retryAfter === undefined ? details : { retryAfter, ...details };
   }
 
-  /** google.rpc.Code number. */
   get code(): number {
     return ERRORS[this.reason].code;
   }
 
-  /** HTTP status. */
   get status(): number {
     return ERRORS[this.reason].status;
   }

@@ -17,8 +17,8 @@ export interface PlantField {
 }
 
 /**
- * The texts of a plant, in the order of columns and of the JSON export. Each has its place in the type above and in the
- * functions below, too, which lists call for each plant. A test holds them to this table.
+ * The texts of a plant, in the order of columns and of the JSON export. The type above and the functions below name
+ * each of them again, because lists call these functions for each plant. A test compares them with this table.
  */
 export const PLANT_FIELDS: readonly PlantField[] = [
   { name: 'name', number: 2, isRequired: true, example: 'Fern' },

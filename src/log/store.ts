@@ -100,7 +100,10 @@ export class DamagedStoreError extends Error {
   }
 }
 
-/** The read model cannot be used: its checkpoint is gone or was set, or its rows are others. Retrying is useless. */
+/**
+ * The read model cannot be used: its checkpoint is gone or was set, or its rows do not fit the log. Retrying is
+ * useless.
+ */
 export class BrokenReadModelError extends Error {
   /** `why` and the `remedy`, in words. */
   constructor(why: string, remedy = 'run plantstore audit rebuild') {

@@ -11,10 +11,10 @@ export class CannotSignError extends Error {
   override readonly name = 'CannotSignError';
 }
 
-/** States of what is stored: the instance tells of each when it finds it, and when it is over. */
+/** Errors that are a state of the store. The instance logs each when it begins, and when it is over. */
 const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTreeError, CannotSignError];
 
-/** Whether an error is that of a state of which the instance tells by itself, and need not with every request. */
+/** Whether an error is one of STATES, which need not be logged with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);
 
 /** Errors of the code, which no waiting mends. Callers get INTERNAL, and the service's log gets them whole. */

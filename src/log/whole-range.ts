@@ -32,7 +32,7 @@ export async function eventAt(store: Pick<Store, 'read'>, position: number): Pro
   return undefined;
 }
 
-/** Like wholeRange, and rejects so at the first event whose content was changed: no reader takes it for the log's. */
+/** Like wholeRange, and also rejects with BrokenChainError at the first event whose content was changed. */
 export async function* intactRange(
   store: Pick<Store, 'read'>,
   after: number,

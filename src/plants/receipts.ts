@@ -34,7 +34,8 @@ export function implementReceipts(options: ReceiptOptions): Receipts {
   const { store, head, tree, checkpoints, scopes, proofs } = options;
 
   /**
-   * Rejects with EVENT_NOT_FOUND for any position but that of an event of the owner, whether or not it has an event.
+   * The owner's event at a position. Rejects with EVENT_NOT_FOUND for any other position, whether or not it has an
+   * event.
    */
   const eventOf = async (owner: string, position: bigint): Promise<LoggedEvent> => {
     const event = await eventAt(store, Number(position));

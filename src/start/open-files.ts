@@ -6,9 +6,10 @@ const RESERVED_FILES = 512;
 
 /**
  * Connections to each of the two ports: `maximum`, or fewer where the limit on open files has no room for so many. What
- * is left of it keeps the store and the admin port going. `limit`: of files that the process may have open.
+ * is left of it keeps the store and the admin port going.
  */
-export function connectionsWithin(maximum: number, logger: Pick<Logger, 'info'>, limit = openFilesLimit()): number {
+export function connectionsWithin(maximum: number, logger: Pick<Logger, 'info'>): number {
+  const limit = openFilesLimit();
   const room = Math.floor((limit - Math.min(RESERVED_FILES, limit / 3)) / 2);
   if (maximum <= room) return maximum;
   const what = 'the limit on open files has no room for MAX_CONNECTIONS: raise the limit, or lower the setting';

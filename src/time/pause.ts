@@ -60,13 +60,13 @@ export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () 
   });
 }
 
-/** Most times that something is asked. All but two of them need a process that stands still each time. */
+/** Most times that `freshAnswer` asks. It asks more than twice only while the process stands still again and again. */
 const MOST_ASKED = 10;
 
 /**
- * What is asked, as of at most so many milliseconds ago. It is asked once more if that took longer, and again while the
- * process stood still for so long meanwhile, as one that is frozen. A store that is always slower is no reason to ask
- * for ever: its second answer counts. Rejects if the process stands still again and again.
+ * The answer to `ask`, at most so many milliseconds old. Asks again if the answer took longer. The second answer of a
+ * slow store counts, however long it takes. But an answer during which the process itself stood still for so long, as
+ * one that is frozen, never counts. Rejects if the process stands still again and again.
  */
 export async function freshAnswer<T>(milliseconds: number, ask: () => Promise<T>): Promise<T> {
   for (let asked = 1; asked <= MOST_ASKED; asked++) {
@@ -77,7 +77,10 @@ export async function freshAnswer<T>(milliseconds: number, ask: () => Promise<T>
   throw new Error('this process stands still again and again while it asks the store');
 }
 
-/** What is asked, and the most milliseconds for which the process stood still meanwhile, by looks at an interval. */
+/**
+ * The answer, and the longest time in milliseconds for which the process stood still meanwhile, as a timer of this
+ * interval shows it.
+ */
 async function watched<T>(ask: () => Promise<T>, interval: number): Promise<{ answer: T; stoodStill: number }> {
   let [seen, stoodStill] = [monotonic(), 0];
   const check = () => {

@@ -75,7 +75,6 @@ export class Frontier {
     return this.#size;
   }
 
-  /** Adds the hash of a record. */
   add(record: Uint8Array): void {
     let hash = record;
     // Each trailing 1 of the size is a subtree that the new record completes to one of twice the size.

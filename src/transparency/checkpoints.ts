@@ -74,7 +74,7 @@ export class LogCheckpoints implements Checkpoints {
   #again: Timer | undefined;
   /** Whether the tree is to be forgotten before the next attempt. */
   #isStale = false;
-  /** Events up to which what the tree remembers makes what was signed. */
+  /** Number of events up to which what the tree remembers makes a root that was signed. */
   #checked = 0;
 
   constructor(options: CheckpointOptions) {
@@ -83,7 +83,7 @@ export class LogCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     const oldest = monotonic() - CHECKPOINT_INTERVAL;
-    // One that others wait for may have begun long ago, before a pause of the process. The next one is new.
+    // The attempt under way may have begun long ago, before the process stood still. The next one begins now.
     while (this.#tried.began <= oldest) {
       this.#making ??= this.#make().finally(() => {
         this.#making = undefined;
@@ -94,7 +94,7 @@ export class LogCheckpoints implements Checkpoints {
     return this.#last!;
   }
 
-  /** Whether a checkpoint that is signed here has so many events, and the tree what makes its root. */
+  /** Whether a checkpoint of so many events or more is signed here, and the tree remembers what makes its root. */
   async covers(size: number): Promise<boolean> {
     if (size > this.#checked) await this.latest().catch(() => {});
     return size <= this.#checked;

@@ -10,7 +10,7 @@ import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
 import { RESTORED, type SignedCheckpoint } from './signed-checkpoint.ts';
 
-/** Most milliseconds for an answer. What several instances show a slow witness takes each of them several requests. */
+/** Most milliseconds for an answer. A slow witness of several instances needs several requests of each. */
 const TIME_LIMIT = 5_000;
 /** Most requests for one cosignature. */
 const MAX_ATTEMPTS = 4;

@@ -116,7 +116,6 @@ export class Witness {
   }
 }
 
-/** The result of a step, or its error. */
 function attempt<T>(step: () => T): T | Error {
   try {
     return step();

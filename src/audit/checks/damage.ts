@@ -34,7 +34,7 @@ export const storageCheck = (store: Store, fault: Fault | undefined): Check => (
   },
 });
 
-/** The questions about each event by itself, which only the log answers. An unreadable event is their first place. */
+/** The questions about each event by itself, which only the log answers. Each fails at an unreadable event. */
 export const OF_EACH_EVENT: readonly Question[] = ['positions', 'chain', 'contents'];
 
 /** The failure of a question that needs what cannot be read. */

@@ -33,7 +33,7 @@ async function* foldUpTo(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   const isErased = await erasuresSince(store, owner);
-  // That of an owner is steady by itself.
+  // `eventsOfOwner` has a view of its own.
   const shown = owner === undefined ? (await steadyView(store)).take : undefined;
   using fold = new Fold({ shown });
   const events =

@@ -20,7 +20,7 @@ const MAX_PAUSE = 64;
 /** Milliseconds until a command in doubt is decided again. */
 const DOUBT_PAUSE = 100;
 
-/** As if all events were in the log: each decision stands, since the log was looked at and no append is needed. */
+/** For `#answerLanded`: every decision stands, because the log was read to its end and nothing has to be appended. */
 const ALL_EVENTS = Number.POSITIVE_INFINITY;
 
 /** Bounds of the committer. */

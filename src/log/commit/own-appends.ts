@@ -2,8 +2,8 @@
  * Which of the last events this instance appended itself. It ends the doubts about a command that went to another
  * instance, on both sides: an append meets a taken position if another instance has appended in between.
  *
- * With 5 to 7 from here, 8 from another instance and 9 from here: before the decision that appends 9, events up to 8
- * may be of others; after it, the last one from here ends at 9.
+ * For example, events 5 to 7 were appended here, 8 by another instance, and 9 here. Before 9 is decided, events up to 8
+ * may be another's. After it, the last own event is 9.
  */
 export class OwnAppends {
   /** The tail's end after the last append here. Events beyond it came from other instances. -1: there was none. */

@@ -80,12 +80,12 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
   for (let attempt = 1; ; attempt++) {
     await follower.sync();
     const to = tail.head.position;
-    // Later erasures have not removed anything yet that is counted, or the writer refuses the count.
+    // A later erasure has removed nothing that is counted here; otherwise the writer refuses the count.
     earlier = (yield* finishEarlier(parts, owner)) ?? earlier;
     const found = yield* count(parts, { owner, key }, counted, to);
     if ('position' in found) return yield* outcome(parts, found.position, key);
     counted = found;
-    // What was removed while it was counted is of an erasure that the tail has now.
+    // The tail now has every erasure that removed something while it was counted.
     await follower.sync();
     if (counted.counted === 0 && tail.countSince(owner, to) === 0) return earlier;
     try {
@@ -155,16 +155,16 @@ async function* finished(parts: EraserParts, position: number): AsyncGenerator<E
   let [reached, deadline] = [-1, monotonic() + STALL_LIMIT];
   for (;;) {
     await follower.sync();
-    // Another instance may have appended the event. Before this one has read it, a server that was deposed would know
-    // of no erasure, as if this one were complete.
+    // Another instance may have appended the event. Until this one has read it, a deposed server knows of no erasure,
+    // as if it were complete.
     const isRead = follower.tail.head.position >= position;
     const mine = isRead ? (await finisher.findUnfinished()).find((each) => each.position === position) : undefined;
     if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
-    // The finisher leaves such a one out.
+    // Throws for an erasure that does not verify, which the finisher leaves out.
     if (mine !== undefined) verifyContent(mine);
     const at = mine === undefined ? 0 : await follower.store.checkpoint();
     if (mine !== undefined && at >= position) {
-      // Another instance may do it, which tells nothing here. A caller who has left is noticed by what is told.
+      // Another instance may do the work, and reports nothing here. Each yield also notices a caller who has left.
       yield { step: 'contents' };
       yield* during(parts, position);
     } else {

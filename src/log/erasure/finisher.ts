@@ -33,7 +33,7 @@ export const eventsErased = (logged: LoggedEvent | undefined): number =>
  */
 export class Finisher {
   readonly #store: Store;
-  /** Whether an erasure waits for the topic. Once anybody has published the log, that stays. */
+  /** Whether an erasure waits for the topic. Stays true once any process has published the log. */
   #publishes: boolean;
   readonly #signal: AbortSignal | undefined;
   readonly #lease: Lease;
@@ -109,7 +109,7 @@ export class Finisher {
     for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
     if (removed.length > 0)
       for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn(pace);
-    // Once more: who began to publish since may have published contents before they were removed.
+    // Asked again: a publisher that has started since may have published contents before they were removed.
     await this.#askPublished();
     const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
     if (complete.length === 0) return;

@@ -20,7 +20,7 @@ export class BrokenChainError extends Error {
   }
 }
 
-/** For what is hashed: some bytes, and the bytes of an event after them. */
+/** Joins a prefix and the bytes of an event, to be hashed. */
 let hashed = Buffer.alloc(4 * 1024);
 
 function sha256After(prefix: Uint8Array, bytes: Uint8Array): Uint8Array {

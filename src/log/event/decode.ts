@@ -54,7 +54,7 @@ function eventTypeOf(type: DomainEvent['type']): EventType {
   const number = DATA_NUMBER[type];
   const data = messageOf(members.filter(({ part }) => part === 'data'));
   const fields = [SALT_FIELD, ...members.filter(({ part }) => part === 'content')];
-  // A library that knows no type of event reads a field of another type as what the event says.
+  // A protobuf library knows no types of events: it would take a field of another type for a part of the event.
   const isRefused = (found: number) => CONTENT_NUMBERS.has(found);
   return { type, members, content: messageOf(fields, isRefused, number === 0 ? undefined : { number, message: data }) };
 }

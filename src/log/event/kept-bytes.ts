@@ -5,8 +5,9 @@ let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
 let used = 0;
 
 /**
- * A copy of the first `length` bytes, beside those of other events that were just made. They stay for about as long.
- * What is made for a moment must not come here, nor into Node's own pool: each event would keep its slab in memory.
+ * A copy of the first `length` bytes, in a slab that events of the same moment share: they stay in memory for about as
+ * long as each other. Copies for a short time must not come here. And a copy for long must not come from Node's own
+ * pool: either way, a few bytes would keep a whole slab in memory.
  */
 export function keptBytes(bytes: Uint8Array, length = bytes.length): Uint8Array {
   const kept = bytes.subarray(0, length);

@@ -85,7 +85,7 @@ export class Forwarder {
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
     this.opened.catch(() => {});
-    // First, since it throws for a contact that is none: then there is nothing to end.
+    // Comes first: it throws for an invalid contact, and then there is nothing to end.
     this.#link = open(to, { answered: (response) => this.#receive(response), ended: (fault) => this.#end(fault) });
     this.#unsubscribe = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
     this.#heartbeat = setRepeating(() => this.#checkHeartbeat(), HEARTBEAT);

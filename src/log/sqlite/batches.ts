@@ -10,7 +10,7 @@ const MAX_QUERY_ROWS = 256;
 
 const BATCH_ROWS = 500;
 
-/** Bytes, by `bytesOf`, after which a read ends: more than a list in memory may have says that the list is long. */
+/** Bytes, by `bytesOf`, after which a read ends: a list that has more is long. */
 const MAX_BYTES = SHORT_LIST;
 
 /** A table or a part of it, in the order of a key. */

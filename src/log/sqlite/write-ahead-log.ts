@@ -41,8 +41,8 @@ export class WriteAheadLog {
   #isOutdated: boolean;
   #most = MAX_BYTES;
   /**
-   * Pages that were copied when another reader was found to need it. While they are no more, that reader still does:
-   * whatever began to read later needs more of them.
+   * Number of pages that were copied when another reader was found to need the log. While it is the same, that reader
+   * still does: one that began later needs more pages.
    */
   #copied: number | undefined;
 
@@ -55,7 +55,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * Once this transaction of `db` is committed it holds what was erased, until it is truncated, also after a restart.
+   * Records, in the current transaction of `db`, that the log holds what was erased until it is truncated, also after a
+   * restart.
    */
   outdate(): void {
     this.#db.exec('INSERT OR IGNORE INTO uncleared VALUES (1)');
@@ -126,7 +127,9 @@ export class WriteAheadLog {
     truncateAtOnce(this.#path);
   }
 
-  /** Commits a page that is as it was. What begins to read from here on needs more pages than are copied now. */
+  /**
+   * Commits a page without a change, so that whoever begins to read from now on needs more pages than are copied now.
+   */
   #extend(): void {
     transaction(this.#db, () => this.#db.exec('INSERT INTO uncleared VALUES (2); DELETE FROM uncleared WHERE row = 2'));
   }

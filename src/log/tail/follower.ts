@@ -16,9 +16,9 @@ const POLL_INTERVAL = 100;
 const MAX_PAUSE = 2_000;
 
 /**
- * Milliseconds for which an instance may still answer from memory of the rows before a repair, and tell watches what it
- * knew before it. So long it may also tell watches and readers of the log what it knew before an erasure. A repair and
- * an erasure wait twice as long before they report that they are done.
+ * Milliseconds for which an instance may go on with what it knew before a repair or an erasure: answer from memory of
+ * the rows, and tell watches and readers of the log. A repair and an erasure wait twice as long before they report that
+ * they are done.
  */
 export const GENERATION_LIMIT = 250;
 

@@ -22,7 +22,7 @@ export class Tail {
   readonly #recentBytes: number;
   /** Bytes of the events up to the base. */
   #keptBytes = 0;
-  /** The last OwnerErased, or where the tail began again. Of the events up to here, none is kept up to the base. */
+  /** Position of the last OwnerErased, or where the tail was restarted. No event up to here is kept below the base. */
   #erased = 0;
   /** States as of positions up to here may have been derived from outdated rows, at any instance. -1: none was. */
   #outdatedTo = -1;

@@ -84,7 +84,10 @@ export async function openListing(opened: OpenedList, permit: Permit, query: Lis
   return { plants, next, position, confirm };
 }
 
-/** The batches of a list, after an empty one. Calls back with the id at which the limit cuts it before that. */
+/**
+ * An empty batch, and then those of the list. Before the empty one it calls back with the id at which the limit cuts
+ * the list.
+ */
 async function* read(
   { snapshot, guard, entries }: OpenedList,
   permit: Permit,

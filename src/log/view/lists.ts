@@ -169,7 +169,10 @@ export class Lists {
     }
   }
 
-  /** Pins the tail until its entries are copied. Of an owner who was erased meanwhile, they are all: a short list. */
+  /**
+   * Pins the tail until its entries are copied. Of an owner who was erased meanwhile, these are the whole list, a short
+   * one.
+   */
   async #opened(query: ListQuery): Promise<OpenedList | ShortList> {
     const { owner, after } = query;
     const { store, tail } = this.#follower;

@@ -8,10 +8,7 @@ import {
   Registry,
 } from 'prom-client';
 
-/**
- * Gauges of the event loop's delay since they were last read: of two Prometheus servers, each takes them from the
- * other.
- */
+/** Prefix of gauges that begin anew at each scrape: of two Prometheus servers, each would miss what the other reads. */
 const LOOP_DELAY = 'nodejs_eventloop_lag';
 
 /** The longest time between two samples of that delay, in milliseconds: each wakes an idle process. */

@@ -28,7 +28,7 @@ interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
 
 /** Bytes of a step without its text. */
 const STEP_OVERHEAD = 64;
-/** The same in memory, with its mark and beyond those. */
+/** Bytes of memory of a step and its mark, in addition to STEP_OVERHEAD and the text. */
 const STEP_MEMORY = 192;
 
 const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, steps: 0, next: undefined };
@@ -59,7 +59,7 @@ export class Channel {
 
   /** The owner was erased at a position: no step from before it stays in memory, and the state there is empty. */
   erase(position: number): void {
-    // A mark of its own: the readers hold the one before, and no step.
+    // A new mark without a step: what readers hold from before keeps no step in memory.
     this.#end = { ...this.#end, step: undefined, position };
     for (const subscriber of this.subscribers) subscriber.skip();
     for (const step of erasedAt(position)) this.#append(step, position);

@@ -203,7 +203,7 @@ export class Watch implements Subscriber {
       this.#lastSent = now;
       this.#reader.quiet();
     }
-    // What could not be told while the store was away.
+    // Delivers what could not be told while the store could not be reached.
     if (this.#behind > 0) this.deliver();
     this.#countWaiting();
     return this.#behind > MAX_BEHIND_BYTES;

@@ -41,7 +41,9 @@ export class Admission {
   readonly #permits: Semaphore;
   readonly #rate: RateLimit | undefined;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
-  /** Connections to each port on which no request has begun: new clients are heard beside a flood of the other. */
+  /**
+   * Connections on which no request has begun, by port: a flood of one port keeps no new client of the other waiting.
+   */
   readonly fresh = { http: new Caller(''), grpc: new Caller('') } as const;
   readonly unverified = new Caller('');
   /** Connections that ask for nothing but the health of the instance. */

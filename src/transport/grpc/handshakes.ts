@@ -37,7 +37,7 @@ export class Handshakes {
   readonly #plain: (socket: Socket) => void;
   /** All that have not ended, by the name of their connection. */
   readonly #byName = new Map<string, Handshake>();
-  /** Those that may begin. The last is the next: else nobody would be served, if more come than can begin. */
+  /** Those that may begin. The newest begins first: otherwise all would time out when more come than can begin. */
   readonly #whole: Handshake[] = [];
   /** Those whose turn to begin comes next. */
   readonly #coming = new Set<Handshake>();

@@ -23,7 +23,6 @@ const MAX_SMALL = 256;
 /** What the library keeps of a small piece until its message is whole. */
 const PIECE_HELD = 256;
 
-/** A stream that is open. */
 interface OpenStream {
   /** What its metadata takes. */
   readonly held: number;

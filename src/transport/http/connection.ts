@@ -96,7 +96,7 @@ export class HttpConnection extends Connection {
   /** Bytes of a body of known length that are not parsed yet. */
   #bodyLeft = 0;
   #isPaused = false;
-  /** Whether the client still sends, has ended its side, or has and the parser is told. */
+  /** Whether the client still sends, has ended its side, or the parser knows of that end too. */
   #input: 'open' | 'ended' | 'told' = 'open';
   /** The id of the request that is being served. */
   requestId = '';
