@@ -16,7 +16,7 @@ export interface Call {
   /** Sends the headers before the first message of a stream, which may come late: the client knows it is accepted. */
   sendHeaders?(): void;
   /** A method tells how many bytes of its response it has in memory, beside those that are being sent. */
-  holds?(bytes: number): void;
+  setHeld?(bytes: number): void;
 }
 
 /** The header (over gRPC the trailer) of a replayed answer, whose value is `true`. Metadata is in lower case. */

@@ -14,7 +14,7 @@ export const OWNER_BUSY = new PlantStoreError(
 );
 
 /** The error of a caller that waits no more. */
-export const LEFT = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
+export const CLIENT_LEFT = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
 /** The owner of all callers without a token: they share permits, and are told of no owner. No owner has this name. */
 export const NOBODY = '';
@@ -97,7 +97,7 @@ export class Semaphore {
    * A permit, at once if there is one. Rejects with OVERLOADED, or with TOO_MANY_REQUESTS if the owner's own callers
    * hold its whole share.
    *
-   * `waits` is called if the caller waits, with what makes it wait no more: the promise then rejects with LEFT.
+   * `waits` is called if the caller waits, with what makes it wait no more: the promise then rejects with CLIENT_LEFT.
    */
   acquire(owner: string, waits?: (waiting: Disposable) => void): Permit | Promise<Permit> {
     const share = this.#shareOf(owner);
@@ -111,7 +111,7 @@ export class Semaphore {
     return new Promise((grant, fail) => {
       const waiter: Waiter = { grant, fail, timer: undefined };
       this.#wait(share, waiter);
-      waits?.({ [Symbol.dispose]: () => this.#giveUp(share, waiter, LEFT) });
+      waits?.({ [Symbol.dispose]: () => this.#giveUp(share, waiter, CLIENT_LEFT) });
     });
   }
 

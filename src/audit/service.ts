@@ -59,7 +59,7 @@ export interface Findings {
   /** The first place where the stored log is not what was written. */
   readonly broken: BrokenChainError | undefined;
   /** Otherwise the questions that were not answered with yes, but for the one about the caller's checkpoint. */
-  readonly doubts: readonly Question[];
+  readonly failedQuestions: readonly Question[];
 }
 
 /** Calls at once that read the whole log, and those of one auditor. Most use a temporary file. */
@@ -189,11 +189,11 @@ async function* verify(
 function foundIn({ answers }: Verdict): Findings {
   for (const { question, failure } of answers)
     if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
-      return { broken: new BrokenChainError(failure.position, failure.message), doubts: [] };
-  const doubted = answers.filter(
+      return { broken: new BrokenChainError(failure.position, failure.message), failedQuestions: [] };
+  const failed = answers.filter(
     ({ question, failure }) => question !== 'checkpoint' && failure !== undefined && failure.isUnknown !== true,
   );
-  return { broken: undefined, doubts: doubted.map(({ question }) => question) };
+  return { broken: undefined, failedQuestions: failed.map(({ question }) => question) };
 }
 
 function trusted(note: string, key: VerifierKey): Checkpoint {

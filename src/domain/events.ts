@@ -72,9 +72,9 @@ const PLANTS: readonly DomainEvent['type'][] = ['PlantAdded', 'PlantDeleted'];
 const ALL: readonly DomainEvent['type'][] = [...PLANTS, 'OwnerErased'];
 
 /** Bytes of a subject. */
-const SUBJECT = 32;
+const SUBJECT_BYTES = 32;
 
-const isSubject = (value: unknown): boolean => value instanceof Uint8Array && value.length === SUBJECT;
+const isSubject = (value: unknown): boolean => value instanceof Uint8Array && value.length === SUBJECT_BYTES;
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 

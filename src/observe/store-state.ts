@@ -21,7 +21,7 @@ export class StoreState {
   /** How the database was first found damaged. It stays: SQLite may read other pages, and repairs none. */
   damage: DamagedStoreError | undefined;
   /** The questions, but for `checkpoint`, that the last verification through this instance answered with no. */
-  doubts: readonly string[] = [];
+  failedQuestions: readonly string[] = [];
   /** The reason why the read model cannot be used, while it cannot. */
   readModelFault: Error | undefined;
   /** The reason why no checkpoint is signed, while none is. */
@@ -50,7 +50,7 @@ export class StoreState {
     gauge(
       'plantstore_verification_failed',
       'Whether the last verification through this instance answered a question with no: 1 or 0. For a broken log, see plantstore_log_broken.',
-      () => this.doubts.length > 0 && !this.#isReplaced,
+      () => this.failedQuestions.length > 0 && !this.#isReplaced,
     );
     gauge(
       'plantstore_signing_stopped',
@@ -76,8 +76,8 @@ export class StoreState {
    * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
    * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which
    * needs no token, would make all of them unready. A broken read model, what a verification found and signing that is
-   * stopped are the same for all of them too, and what does not need them is served. No owner is named: `doubts` has
-   * questions alone.
+   * stopped are the same for all of them too, and what does not need them is served. No owner is named:
+   * `failedQuestions` has only questions.
    */
   get readiness(): Readiness {
     return { ...this.#found, log: this.log };
@@ -91,8 +91,8 @@ export class StoreState {
       (fault) => fault !== undefined,
     );
     const details = faults.map(({ message }) => message);
-    if (this.doubts.length > 0)
-      details.push(`a verification said no (${this.doubts.join(', ')}): run plantstore audit verify`);
+    if (this.failedQuestions.length > 0)
+      details.push(`a verification said no (${this.failedQuestions.join(', ')}): run plantstore audit verify`);
     return details.length === 0 ? { ready: true } : { ready: true, degraded: true, detail: details.join('; ') };
   }
 }

@@ -62,13 +62,26 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   };
   return {
     ...{ metrics, store, requests, log, forwarding },
-    /** A verification has ended. `broken`: the log is not what was written. `doubts`: otherwise, what it said no to. */
-    verified({ broken, doubts }: { broken: BrokenChainError | undefined; doubts: readonly string[] }) {
+    /**
+     * A verification has ended. `broken`: the log is not what was written. Otherwise `failedQuestions` got the answer
+     * no.
+     */
+    verified({
+      broken,
+      failedQuestions,
+    }: {
+      broken: BrokenChainError | undefined;
+      failedQuestions: readonly string[];
+    }) {
       if (broken !== undefined) return logBroken(broken);
-      if (doubts.join() === store.doubts.join()) return;
-      store.doubts = doubts;
-      if (doubts.length === 0) logger.info('a verification answered every question with yes');
-      else logger.error({ questions: doubts }, 'a verification said no: run plantstore audit verify, which says where');
+      if (failedQuestions.join() === store.failedQuestions.join()) return;
+      store.failedQuestions = failedQuestions;
+      if (failedQuestions.length === 0) logger.info('a verification answered every question with yes');
+      else
+        logger.error(
+          { questions: failedQuestions },
+          'a verification said no: run plantstore audit verify, which says where',
+        );
     },
     shed: counted.shed,
     storeFault(err: unknown) {

@@ -9,7 +9,7 @@ import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { eventAt } from '../log/whole-range.ts';
-import { LEFT, type Semaphore } from '../semaphore.ts';
+import { CLIENT_LEFT, type Semaphore } from '../semaphore.ts';
 import { freshAnswer } from '../time/pause.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt, proveEvent } from '../transparency/event-proof.ts';
@@ -55,7 +55,7 @@ export function implementReceipts(options: ReceiptOptions): Receipts {
         await eventOf(owner, position);
         const checkpoint = await checkpointWith(checkpoints, Number(position));
         using _permit = await proofs.acquire(owner);
-        if (signal.aborted) throw LEFT;
+        if (signal.aborted) throw CLIENT_LEFT;
         const proven = await proveEvent(tree, checkpoint, Number(position));
         // Again, and last, since the owner may have been erased while the call waited.
         const event = await freshAnswer(GENERATION_LIMIT, () => eventOf(owner, position));

@@ -117,7 +117,7 @@ export class PlantsService {
 
   async *#piecesOf(list: LongList, call: Call): AsyncGenerator<readonly PlantRow[]> {
     for await (const batch of list.plants) {
-      call.holds?.(rowBytes(batch));
+      call.setHeld?.(rowBytes(batch));
       for (const piece of pages(batch, MAX_PIECE_BYTES)) {
         await this.#watches.waitForPiece(call.principal.owner);
         // The caller may have taken the piece before it long ago.
@@ -125,7 +125,7 @@ export class PlantsService {
         yield piece;
       }
     }
-    call.holds?.(0);
+    call.setHeld?.(0);
   }
 
   #caller(call: Call, scope: 'plants:read' | 'plants:write'): Principal {

@@ -103,20 +103,20 @@ export class Publisher {
       /** The erasures that the topic lacks. Their names are kept no longer than that. */
       let unfinished = await this.#openErasures(head.position);
       const notice = this.#noticeOf(session);
-      /** Why an erasure stays open although the topic has it. Publication does not depend on it. */
-      let untold: string | undefined;
+      /** Why an erasure that the topic has cannot be marked as published. Publication goes on. */
+      let unmarked: string | undefined;
       const reached = () => {
         this.#status.reached(head.position);
         onSuccess();
-        const details = [notice, untold].filter((each) => each !== undefined);
+        const details = [notice, unmarked].filter((each) => each !== undefined);
         this.#status.enter('publishing', details.join('; ') || undefined);
       };
       this.#status.reached(head.position);
-      for (let last = monotonic(), tellAt = last; !held.aborted; ) {
+      for (let last = monotonic(), markAt = last; !held.aborted; ) {
         const begun = monotonic();
-        if (begun >= tellAt) {
-          untold = await this.#tellErasures(head.position);
-          tellAt = begun + MEASURE_INTERVAL;
+        if (begun >= markAt) {
+          unmarked = await this.#markPublished(head.position);
+          markAt = begun + MEASURE_INTERVAL;
         }
         const events = await nextEvents(this.#store, head.position, this.#enough);
         if (events.length === 0 && begun < last + IDLE_LIMIT) {
@@ -159,7 +159,7 @@ export class Publisher {
    * Marks the erasures that are on the topic as published, including those left unmarked by a fault. Returns why it
    * cannot: the store may be away, or its user may not change events.
    */
-  async #tellErasures(published: number): Promise<string | undefined> {
+  async #markPublished(published: number): Promise<string | undefined> {
     try {
       for (const { position, erases } of await this.#store.unfinished())
         if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position, true);

@@ -3,7 +3,7 @@ import type { PlantCommand } from '../../src/domain/decider.ts';
 import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
 import { MAX_INT64, MIN_INT64, PLANT_FIELDS, type Plant, withId } from '../../src/domain/plant.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
-import { SALT } from '../../src/log/event/fields.ts';
+import { SALT_BYTES } from '../../src/log/event/fields.ts';
 import { encoded } from './encoded.ts';
 import { commitmentOf } from './events.ts';
 
@@ -78,7 +78,7 @@ const ownerErasedArbitrary: fc.Arbitrary<OwnerErased> = fc.record({
 });
 
 /** Any 16 bytes. */
-export const saltArbitrary: fc.Arbitrary<Uint8Array> = fc.uint8Array({ minLength: SALT, maxLength: SALT });
+export const saltArbitrary: fc.Arbitrary<Uint8Array> = fc.uint8Array({ minLength: SALT_BYTES, maxLength: SALT_BYTES });
 
 /** Any event at any position, erased or not, with a valid commitment. Its hash is arbitrary. */
 export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc

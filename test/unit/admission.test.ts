@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { LEFT, OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
+import { CLIENT_LEFT, OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Budget } from '../../src/transport/admission/budget.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
@@ -221,7 +221,7 @@ describe('turns', () => {
         new TestConnection(new Caller(String(number)), () => {
           began.push(loop);
           spend(milliseconds);
-          turns.follows(following);
+          turns.addCost(following);
           return false;
         }),
       );
@@ -249,7 +249,7 @@ describe('turns', () => {
     const first = new TestConnection(new Caller('alice'), () => {
       pieces++;
       spend(0.1);
-      turns.follows(0.9);
+      turns.addCost(0.9);
       return !isOver;
     });
     turns.add(first);
@@ -544,7 +544,7 @@ describe('an admission', () => {
     const { admission } = scene({});
     const permit = new RequestPermit();
     permit.end();
-    expect(() => permit.take(admission, 'alice', 'rest')).toThrow(LEFT);
+    expect(() => permit.take(admission, 'alice', 'rest')).toThrow(CLIENT_LEFT);
     expect(admission.inFlight).toBe(0);
   });
 

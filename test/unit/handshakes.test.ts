@@ -172,7 +172,7 @@ test('what waits for its handshake counts as memory of requests, until it is gon
 });
 
 test('no handshake begins for a client that has left', async () => {
-  const signed = vi.spyOn(admission.turns, 'follows');
+  const signed = vi.spyOn(admission.turns, 'addCost');
   const open = await connections(400);
   for (const socket of open) socket.end(hello);
   const gone = called('remove', open.length);

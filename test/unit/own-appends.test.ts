@@ -8,7 +8,7 @@ import { openSqliteStore } from '../store/open-sqlite.ts';
 import { added, append } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 
-test('an append that lands ends the doubts about commands sent before it, and one that does not ends none', () => {
+test('an append that lands ends the failedQuestions about commands sent before it, and one that does not ends none', () => {
   const appends = new OwnAppends();
   appends.saw(5);
   expect(appends.ownAfter(4)).toBe(false);

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
+import { CLIENT_LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
 
 /** A semaphore, and the names of all that took a permit of it, in that order. */
 function scene(options: ConstructorParameters<typeof Semaphore>[0]) {
@@ -148,7 +148,7 @@ test('a caller that leaves waits no more, and what is free goes to the next; lat
   const next = take('bob 0');
   left[0]![Symbol.dispose]();
   expect(semaphore.waiting).toBe(1);
-  await expect(gone).rejects.toBe(LEFT);
+  await expect(gone).rejects.toBe(CLIENT_LEFT);
   left[0]![Symbol.dispose]();
   release('mallory 0');
   await next;

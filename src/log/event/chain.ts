@@ -3,7 +3,7 @@ import { randomBytes } from '../../time/host.ts';
 import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
 import { encodeContent, encodeEvent } from './encode.ts';
 import type { Erases, Head, LoggedEvent, StoredEvent } from './event.ts';
-import { SALT } from './fields.ts';
+import { SALT_BYTES } from './fields.ts';
 import { keptBytes } from './kept-bytes.ts';
 
 /** The log differs from what was written: the event at this position does not continue the chain. */
@@ -48,7 +48,7 @@ export function seal(
   event: DomainEvent,
   eventId: string,
   clock: number,
-  salt = randomBytes(SALT),
+  salt = randomBytes(SALT_BYTES),
 ): LoggedEvent {
   const content = encodeContent(event, salt);
   const position = head.position + 1;

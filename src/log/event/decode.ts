@@ -1,7 +1,17 @@
 import { CONTENT_FIELDS, type ContentField, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import { BrokenChainError } from './chain.ts';
 import type { Erases, Head, LoggedEvent, StoredEvent } from './event.ts';
-import { CONTENT, DIGEST, EVENT, type Field, HASH, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
+import {
+  CONTENT,
+  DIGEST_BYTES,
+  EVENT,
+  type Field,
+  HASH_NUMBER,
+  isPosition,
+  isTime,
+  SALT_BYTES,
+  SALT_FIELD,
+} from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
 type Values = Record<string, unknown>;
@@ -27,7 +37,7 @@ export const messageOf = (
   return { fields: byNumber, isRefused, nested };
 };
 
-const EVENT_MESSAGE = messageOf(EVENT, (number) => number >= HASH);
+const EVENT_MESSAGE = messageOf(EVENT, (number) => number >= HASH_NUMBER);
 const TIMESTAMP = messageOf(
   [
     { name: 'seconds', kind: 'count', number: 1 },
@@ -150,8 +160,8 @@ function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
   const isExtended = readMessage(new WireReader(bytes), EVENT_MESSAGE, values);
   const { position = 0, eventId = '', time, commitment, erased } = values as Partial<Frame>;
   check(isPosition(position), 'position');
-  check(commitment?.length === DIGEST, 'commitment');
-  check(hash.length === DIGEST, 'hash');
+  check(commitment?.length === DIGEST_BYTES, 'commitment');
+  check(hash.length === DIGEST_BYTES, 'hash');
   if (time === undefined || !isTime(time)) throw malformed('time');
   const eventType = TYPES.get(values.type);
   if (eventType === undefined) throw new RangeError(`there is no event of type ${values.type}`);
@@ -170,7 +180,7 @@ function readContent(bytes: Uint8Array, { type, content }: EventType, values: Va
   const isExtended = readMessage(new WireReader(bytes), content, values);
   if (content.nested !== undefined && values.data === undefined)
     throw new RangeError(`its content is not that of a ${type}`);
-  check((values.salt as Uint8Array | undefined)?.length === SALT, 'salt');
+  check((values.salt as Uint8Array | undefined)?.length === SALT_BYTES, 'salt');
   return isExtended;
 }
 

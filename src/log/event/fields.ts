@@ -1,12 +1,12 @@
 import { CONTENT_FIELDS } from '../../domain/events.ts';
 
 /** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
-export const HASH = 15;
+export const HASH_NUMBER = 15;
 
 /** Bytes of a SHA-256 digest. */
-export const DIGEST = 32;
+export const DIGEST_BYTES = 32;
 /** Bytes of a salt. */
-export const SALT = 16;
+export const SALT_BYTES = 16;
 
 /**
  * `count`: a whole number below 2^53, `int64`: a bigint, `time`: whole milliseconds since 1970, `text`: well-formed.

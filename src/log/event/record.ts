@@ -1,21 +1,21 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import { decode, type Message, messageOf, readMessage } from './decode.ts';
 import { begunErasure, type Erases, type LoggedEvent, type StoredEvent } from './event.ts';
-import { DIGEST, type Field, HASH } from './fields.ts';
+import { DIGEST_BYTES, type Field, HASH_NUMBER } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 import { WireWriter } from './wire-writer.ts';
 
 /** Numbers of the fields of plantstore.v1.Record. */
-const EVENT = 1;
-const CONTENT = 2;
-const ERASED_BY = 3;
-const ERASES = 4;
+const EVENT_NUMBER = 1;
+const CONTENT_NUMBER = 2;
+const ERASED_BY_NUMBER = 3;
+const ERASES_NUMBER = 4;
 /** Numbers of the fields of plantstore.v1.Erases. */
-const OWNER = 1;
-const KEY = 2;
+const OWNER_NUMBER = 1;
+const KEY_NUMBER = 2;
 
 /** The bytes before `hash`: its tag and its length. */
-const HASH_TAG = Uint8Array.of((HASH << 3) | WireType.LengthDelimited, DIGEST);
+const HASH_TAG = Uint8Array.of((HASH_NUMBER << 3) | WireType.LengthDelimited, DIGEST_BYTES);
 
 /** Most bytes of a record without what it holds. */
 const OVERHEAD_BYTES = 128;
@@ -36,27 +36,27 @@ function recordOf(
   { hash, erases }: Partial<Pick<StoredEvent, 'hash' | 'erases'>> = {},
 ): Uint8Array {
   writer.begin(OVERHEAD_BYTES + bytes.length + (content?.length ?? 0) + WireWriter.roomFor(erases?.owner ?? ''));
-  const start = writer.open(EVENT);
+  const start = writer.open(EVENT_NUMBER);
   writer.fields(bytes);
-  if (hash !== undefined) writer.bytes(HASH, hash);
+  if (hash !== undefined) writer.bytes(HASH_NUMBER, hash);
   writer.close(start);
-  if (content !== undefined) writer.bytes(CONTENT, content);
-  writer.number(ERASED_BY, erasedBy);
+  if (content !== undefined) writer.bytes(CONTENT_NUMBER, content);
+  writer.number(ERASED_BY_NUMBER, erasedBy);
   if (erases !== undefined) writeErases(erases);
   return writer.written();
 }
 
 function writeErases({ owner, key }: Erases): void {
-  const start = writer.open(ERASES);
-  writer.text(OWNER, owner);
-  writer.bytes(KEY, key);
+  const start = writer.open(ERASES_NUMBER);
+  writer.text(OWNER_NUMBER, owner);
+  writer.bytes(KEY_NUMBER, key);
   writer.close(start);
 }
 
 const FIELDS: readonly Field[] = [
-  { name: 'event', kind: 'bytes', number: EVENT },
-  { name: 'content', kind: 'bytes', number: CONTENT },
-  { name: 'erasedBy', kind: 'count', number: ERASED_BY },
+  { name: 'event', kind: 'bytes', number: EVENT_NUMBER },
+  { name: 'content', kind: 'bytes', number: CONTENT_NUMBER },
+  { name: 'erasedBy', kind: 'count', number: ERASED_BY_NUMBER },
 ];
 
 const refuse = (): never => {
@@ -65,18 +65,18 @@ const refuse = (): never => {
 
 const ERASES_MESSAGE = messageOf(
   [
-    { name: 'owner', kind: 'text', number: OWNER, hasPresence: true },
-    { name: 'key', kind: 'bytes', number: KEY },
+    { name: 'owner', kind: 'text', number: OWNER_NUMBER, hasPresence: true },
+    { name: 'key', kind: 'bytes', number: KEY_NUMBER },
   ],
   refuse,
 );
-const RECORD = messageOf(FIELDS, refuse, { number: ERASES, message: ERASES_MESSAGE });
+const RECORD = messageOf(FIELDS, refuse, { number: ERASES_NUMBER, message: ERASES_MESSAGE });
 const PROVEN_RECORD = messageOf(FIELDS, refuse);
 
 /** The event of `recordBytes`. Throws RangeError, with the reason, for bytes that it would not write. */
 export function eventOfRecord(record: Uint8Array): LoggedEvent {
   const { event, ...rest } = partsOf(record, RECORD);
-  const end = event.length - DIGEST;
+  const end = event.length - DIGEST_BYTES;
   if (end < HASH_TAG.length || Buffer.compare(event.subarray(end - HASH_TAG.length, end), HASH_TAG) !== 0)
     throw new RangeError('its hash is missing');
   return decode({ ...rest, bytes: event.subarray(0, end - HASH_TAG.length), hash: event.subarray(end) });
@@ -85,7 +85,7 @@ export function eventOfRecord(record: Uint8Array): LoggedEvent {
 /** The event of `provenRecordBytes`, with zeros for the hash. Throws like `eventOfRecord`. */
 export function eventOfProvenRecord(record: Uint8Array): LoggedEvent {
   const { event, ...rest } = partsOf(record, PROVEN_RECORD);
-  return decode({ ...rest, bytes: event, hash: new Uint8Array(DIGEST) });
+  return decode({ ...rest, bytes: event, hash: new Uint8Array(DIGEST_BYTES) });
 }
 
 type Parts = Pick<StoredEvent, 'content' | 'erasedBy' | 'erases'> & { readonly event: Uint8Array };

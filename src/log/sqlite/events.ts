@@ -179,7 +179,7 @@ function eventOf(row: readonly Value[]): LoggedEvent {
 
 const integerOf = (value: Value | undefined): number => (typeof value === 'bigint' ? Number(value) : Number.NaN);
 
-const NOBODY = [null, null, null, null];
+const NO_ERASURE = [null, null, null, null];
 
 /** The values of an event for EVENT_COLUMNS and KEY_COLUMNS. */
 export function valuesOf(event: LoggedEvent): SQLInputValue[] {
@@ -187,5 +187,5 @@ export function valuesOf(event: LoggedEvent): SQLInputValue[] {
   const { owner, plantId, idempotencyKey } = keysOf(event);
   const own = [position, bytes, hash, content, erasedBy];
   const beside = erases && [erases.owner, erases.key, Number(erases.isCleared), Number(erases.isPublished)];
-  return [...own, ...(beside ?? NOBODY), owner, plantId, idempotencyKey].map((value) => value ?? null);
+  return [...own, ...(beside ?? NO_ERASURE), owner, plantId, idempotencyKey].map((value) => value ?? null);
 }

@@ -25,7 +25,7 @@ export async function* watchPlants(
   const watch = plants.watchPlants(call, {
     // Everything that was taken is sent before more is taken.
     unsent: 0,
-    holds: (bytes) => call.holds?.(bytes),
+    setHeld: (bytes) => call.setHeld?.(bytes),
     news: () => news.resolve(),
     quiet: () => {},
     ended: (why) => {

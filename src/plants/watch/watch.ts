@@ -13,7 +13,7 @@ export interface WatchReader {
   /** Bytes of taken steps that are not sent yet. */
   readonly unsent: number;
   /** So many bytes are in memory for this reader, of the state or of later steps. Undefined: nobody counts them. */
-  holds?(bytes: number): void;
+  setHeld?(bytes: number): void;
   /** There may be steps to take. */
   news(): void;
   /** There was nothing to send for a while. */
@@ -219,7 +219,7 @@ export class Watch implements Subscriber {
 
   /** So many bytes are in memory for the reader beside those of the watch itself. */
   #count(bytes: number): void {
-    this.#reader.holds?.(OPEN_BYTES + bytes);
+    this.#reader.setHeld?.(OPEN_BYTES + bytes);
   }
 
   /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */

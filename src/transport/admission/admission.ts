@@ -1,7 +1,7 @@
 import { RateLimit } from '../../auth/rate-limit.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol, ShedReason } from '../../observe/request.ts';
-import { LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
+import { CLIENT_LEFT, OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
 import { Budget } from './budget.ts';
 import { Caller, type Connection } from './connection.ts';
 import { Turns } from './turns.ts';
@@ -143,7 +143,7 @@ export class Admission {
   }
 
   #refuse(error: PlantStoreError, protocol: Protocol): never {
-    if (error !== LEFT) this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
+    if (error !== CLIENT_LEFT) this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
     throw error;
   }
 }

@@ -48,8 +48,8 @@ export class Caller {
   readonly takes = nothing();
   /** Milliseconds that it may still use before the next caller has its turn. */
   credit = 0;
-  /** Its connections with TLS whose memory does not count. */
-  spared = 0;
+  /** Number of its connections for which the memory of TLS does not count. */
+  exempt = 0;
   /** Its connections that wait for their turn, in order of arrival. */
   readonly waiting = new Set<Connection>();
 

@@ -1,5 +1,5 @@
 import type { Protocol } from '../../observe/request.ts';
-import { LEFT, type Permit } from '../../semaphore.ts';
+import { CLIENT_LEFT, type Permit } from '../../semaphore.ts';
 import type { Admission } from './admission.ts';
 
 /** The permit of one request, or its wait for it: given back once, whichever it is. */
@@ -9,10 +9,10 @@ export class RequestPermit {
 
   /**
    * Takes a permit of an owner's share. Rejects with OVERLOADED or TOO_MANY_REQUESTS if there is none in time, and with
-   * LEFT, at once or later, if the request is over.
+   * CLIENT_LEFT, at once or later, if the request is over.
    */
   take(admission: Admission, owner: string, protocol: Protocol): void | Promise<void> {
-    if (this.#isOver) throw LEFT;
+    if (this.#isOver) throw CLIENT_LEFT;
     const permit = admission.permit(owner, protocol, (waiting) => {
       this.#held = waiting;
     });
@@ -34,7 +34,7 @@ export class RequestPermit {
   #keep(granted: Permit): void {
     if (this.#isOver) {
       granted[Symbol.dispose]();
-      throw LEFT;
+      throw CLIENT_LEFT;
     }
     this.#held = granted;
   }

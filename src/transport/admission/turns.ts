@@ -71,10 +71,10 @@ export class Turns {
   }
 
   /**
-   * Counts milliseconds in this turn, and for the caller that works, for what a piece of work costs where no turn sees
-   * it, such as the read after it.
+   * Adds milliseconds to the time of this turn and of the caller that works, for what a piece of work costs outside of
+   * any turn, such as the read after it.
    */
-  follows(milliseconds: number): void {
+  addCost(milliseconds: number): void {
     this.#began -= milliseconds;
     if (this.#working !== undefined) this.#working.credit -= milliseconds;
   }

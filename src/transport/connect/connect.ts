@@ -121,7 +121,7 @@ function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCa
     signal,
     beginStream: () => connection.beginStream(),
     sendHeaders: () => sendHeaders(streamReply!, responseHeader),
-    holds: (bytes) => connection.holds(bytes),
+    setHeld: (bytes) => connection.setHeld(bytes),
     set replayed(isReplayed: boolean) {
       if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
     },

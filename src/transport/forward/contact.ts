@@ -33,7 +33,7 @@ function der(tag: number, ...contents: Uint8Array[]): Buffer {
 
 /** The algorithm Ed25519 (RFC 8410). */
 const ED25519 = Buffer.from('300506032b6570', 'hex');
-const NOBODY = der(SEQUENCE);
+const NO_NAME = der(SEQUENCE);
 /**
  * It is trusted for as long as the lease that names it, whatever the clocks of the instances say (RFC 5280, 4.1.2.5).
  */
@@ -49,7 +49,7 @@ export function selfSigned(): Identity {
   const serial = der(INTEGER, Buffer.of(1));
   const signed = der(
     SEQUENCE,
-    ...[serial, ED25519, NOBODY, ALWAYS, NOBODY, publicKey.export({ type: 'spki', format: 'der' })],
+    ...[serial, ED25519, NO_NAME, ALWAYS, NO_NAME, publicKey.export({ type: 'spki', format: 'der' })],
   );
   const signature = der(BIT_STRING, Buffer.of(0), sign(null, signed, privateKey));
   const certificate = der(SEQUENCE, signed, ED25519, signature).toString('base64').replaceAll(/.{64}/g, '$&\n');

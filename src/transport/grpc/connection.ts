@@ -22,7 +22,7 @@ const READ_GRACE = 1_000;
  * Connections of an owner for which TLS does not count as memory: so any number of owners may have some, and none takes
  * the memory of thousands.
  */
-const MAX_SPARED = 16;
+const MAX_EXEMPT = 16;
 
 /**
  * Calls that may wait for their turn on a connection. While so many wait, it is not read: so the turns also bound
@@ -89,8 +89,8 @@ export class GrpcConnection extends Connection implements Paced {
   readonly #resets = new RapidResets();
   readonly #pieces = new SmallPieces();
   #session: Http2Session | undefined;
-  /** Whether an answer to a ping is awaited. */
-  #isAsked = false;
+  /** Whether the answer to a ping is awaited. */
+  #isPinging = false;
   /** Bytes that had been read at the last look; looks since that changed, and since the session was over. */
   #heard = 0;
   #silent = 0;
@@ -101,8 +101,8 @@ export class GrpcConnection extends Connection implements Paced {
   #known = 0;
   /** What TLS takes. */
   readonly #tls: number;
-  /** The owner who is spared this. */
-  #sparedTo: Caller | undefined;
+  /** The owner for whom that does not count. */
+  #exemptFor: Caller | undefined;
 
   /** Takes a socket that was just accepted. `serve` gives it to the library, when it is its turn. */
   constructor(socket: Socket, admission: Admission, pace: ReadPace, serve: () => void) {
@@ -165,7 +165,7 @@ export class GrpcConnection extends Connection implements Paced {
 
   /** Node reads once before the next turn of the event loop. Nothing more is read, unless that was little. */
   #readOnce(): void {
-    this.#admission.turns.follows(READ_COST);
+    this.#admission.turns.addCost(READ_COST);
     const began = performance.now();
     setImmediate(() => {
       this.#pace.hasRead(this, performance.now() - began);
@@ -181,14 +181,14 @@ export class GrpcConnection extends Connection implements Paced {
   /** The token of a call belongs to this owner. Throws RATE_LIMITED. */
   verified(owner: string): void {
     this.#admission.verified(this, owner);
-    this.#spare();
+    this.#exemptTls();
     this.#count();
   }
 
   /** A call shows that the connection is another instance's. */
   trusted(): void {
     this.#admission.trusted(this);
-    this.#spare();
+    this.#exemptTls();
     this.#count();
   }
 
@@ -213,7 +213,7 @@ export class GrpcConnection extends Connection implements Paced {
     }
     if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
-    turns.follows(CALL_COST);
+    turns.addCost(CALL_COST);
     call.begin(!call.isProbe && turns.clock - call.since > maxWait);
     return this.#calls.length > 0 || (this.#isStopped && !this.#isPaced);
   }
@@ -242,7 +242,7 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   /** A stream has so many bytes in memory beside those that are being sent. */
-  holds(stream: ServerHttp2Stream, bytes: number): void {
+  setHeld(stream: ServerHttp2Stream, bytes: number): void {
     this.#streams.setRows(stream, bytes);
     this.#count();
   }
@@ -263,7 +263,7 @@ export class GrpcConnection extends Connection implements Paced {
   check(mostSilent: number): void {
     this.#pieces.restart(this.#streams.check());
     this.#count();
-    if (this.#streams.doubt.bytes > MAX_FRAME_BYTES) this.#askWhole();
+    if (this.#streams.unconfirmed.bytes > MAX_FRAME_BYTES) this.#confirmByPing();
     this.#silent = this.#socket.bytesRead === this.#heard ? this.#silent + 1 : 0;
     this.#heard = this.#socket.bytesRead;
     if (this.#session?.destroyed === true) this.#over++;
@@ -277,13 +277,13 @@ export class GrpcConnection extends Connection implements Paced {
    * No frame comes between those of headers (RFC 9113, section 4.3): once a ping is answered, all that came before it
    * is whole.
    */
-  #askWhole(): void {
+  #confirmByPing(): void {
     const session = this.#session;
-    if (this.#isAsked || session === undefined || session.destroyed) return;
-    const { read, messages } = this.#streams.doubt;
-    this.#isAsked = session.ping((error: Error | null) => {
-      this.#isAsked = false;
-      if (error === null) this.#streams.whole(read, messages);
+    if (this.#isPinging || session === undefined || session.destroyed) return;
+    const { read, messages } = this.#streams.unconfirmed;
+    this.#isPinging = session.ping((error: Error | null) => {
+      this.#isPinging = false;
+      if (error === null) this.#streams.confirm(read, messages);
     });
   }
 
@@ -291,15 +291,15 @@ export class GrpcConnection extends Connection implements Paced {
   #close(): void {
     this.#calls.length = 0;
     this.#admission.closed(this);
-    if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
+    if (this.#exemptFor !== undefined) this.#exemptFor.exempt--;
   }
 
   /** Lets what TLS takes count no more, if its owner has few connections of which it does not. */
-  #spare(): void {
-    if (this.#tls === 0 || this.#sparedTo === this.caller || this.#socket.destroyed) return;
-    if (this.#sparedTo !== undefined) this.#sparedTo.spared--;
-    this.#sparedTo = this.caller.spared < MAX_SPARED ? this.caller : undefined;
-    if (this.#sparedTo !== undefined) this.caller.spared++;
+  #exemptTls(): void {
+    if (this.#tls === 0 || this.#exemptFor === this.caller || this.#socket.destroyed) return;
+    if (this.#exemptFor !== undefined) this.#exemptFor.exempt--;
+    this.#exemptFor = this.caller.exempt < MAX_EXEMPT ? this.caller : undefined;
+    if (this.#exemptFor !== undefined) this.caller.exempt++;
   }
 
   /** Node pushes each frame of a message into its stream. */
@@ -320,7 +320,7 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   #count(): void {
-    const tls = this.#sparedTo === undefined ? this.#tls : 0;
+    const tls = this.#exemptFor === undefined ? this.#tls : 0;
     this.#admission.memory.set(this, tls + this.#streams.bytes + this.#pieces.bytes);
   }
 }

@@ -205,7 +205,7 @@ class Handshake extends Connection {
     this.#admission.memory.set(this, HANDSHAKE_HELD);
     // It may have been ended to make room.
     if (socket.destroyed) return false;
-    this.#admission.turns.follows(SIGNATURE_COST);
+    this.#admission.turns.addCost(SIGNATURE_COST);
     this.#all.begin(this);
     return false;
   }

@@ -268,8 +268,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     if (!this.isOver) this.#next.sendMetadata(UNCOMPRESSED);
   }
 
-  holds(bytes: number): void {
-    this.#connection?.holds(streamOf(this.#next), bytes);
+  setHeld(bytes: number): void {
+    this.#connection?.setHeld(streamOf(this.#next), bytes);
   }
 
   #identify(authenticate: Authenticate): void {

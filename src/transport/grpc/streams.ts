@@ -65,19 +65,21 @@ export class OpenStreams {
   /** A stream begins, whose metadata takes so many bytes. */
   add(stream: ServerHttp2Stream, held: number, begun: BegunCall): void {
     const { bytesRead } = this.#socket;
-    if (bytesRead !== this.#begun) this.whole(this.#begun, this.#messages);
+    if (bytesRead !== this.#begun) this.confirm(this.#begun, this.#messages);
     this.#begun = bytesRead;
     this.#streams.set(stream, { held, begun, unread: 0, rows: 0 });
     this.#held += held;
   }
 
-  /** Bytes that may be of headers without an end, as of the last look, and what shows later that they are not. */
-  get doubt() {
+  /**
+   * Bytes that may be of headers without an end, as of the last check, and what to pass to `confirm` once they are not.
+   */
+  get unconfirmed() {
     return { bytes: this.#unfinished, read: this.#socket.bytesRead, messages: this.#messages };
   }
 
-  /** Nothing is of headers without an end of what had been read by then, so many bytes of messages among it. */
-  whole(read: number, messages: number): void {
+  /** Of what had been read by then, with so many bytes of messages in it, nothing is of headers without an end. */
+  confirm(read: number, messages: number): void {
     this.#before = Math.max(this.#before, read - messages);
   }
 

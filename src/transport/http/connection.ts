@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, finished } from 'node:stream';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
-import { LEFT } from '../../semaphore.ts';
+import { CLIENT_LEFT } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
 import { RequestPermit } from '../admission/request-permit.ts';
@@ -154,7 +154,7 @@ export class HttpConnection extends Connection {
    */
   permit(owner: string, response: ServerResponse, protocol: Protocol): void | Promise<void> {
     const exchange = this.#exchange;
-    if (exchange?.response !== response) throw LEFT;
+    if (exchange?.response !== response) throw CLIENT_LEFT;
     return exchange.permit.take(this.#admission, owner, protocol);
   }
 
@@ -201,7 +201,7 @@ export class HttpConnection extends Connection {
   }
 
   /** The answer has so many bytes in memory beside those that are being sent. */
-  holds(bytes: number): void {
+  setHeld(bytes: number): void {
     if (this.#exchange === undefined) return;
     this.#exchange.rows = bytes;
     this.#count();
@@ -251,7 +251,7 @@ export class HttpConnection extends Connection {
     if (this.#isUnread) {
       this.#isUnread = false;
       this.#socket.resume();
-      this.#admission.turns.follows(FIRST_READ_COST);
+      this.#admission.turns.addCost(FIRST_READ_COST);
       return false;
     }
     this.#admission.begins(this);

@@ -5,7 +5,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
-import { LEFT, NOBODY, type Semaphore } from '../../semaphore.ts';
+import { CLIENT_LEFT, NOBODY, type Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { formatVerifierKey, type VerifierKey } from '../../tlog/verifier-key.ts';
@@ -47,7 +47,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     addResource(app, `/log/${path}`, async (request, reply) => {
       // Reads of the public log are free, and must not delay callers with a token.
       using _permit = await proofs.acquire(NOBODY);
-      if (request.socket.destroyed) throw LEFT;
+      if (request.socket.destroyed) throw CLIENT_LEFT;
       try {
         const content = await body(request, reply);
         if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);

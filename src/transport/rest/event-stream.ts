@@ -106,8 +106,8 @@ class EventStream implements WatchReader {
     return this.#response.writableLength;
   }
 
-  holds(bytes: number): void {
-    connectionOf(this.#request.raw.socket).holds(bytes);
+  setHeld(bytes: number): void {
+    connectionOf(this.#request.raw.socket).setHeld(bytes);
   }
 
   /** Sends the beginning of the watch as fast as the client reads it, and then the news. */

@@ -138,7 +138,7 @@ class RestCall implements Call {
     if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket).beginStream();
   }
 
-  holds(bytes: number): void {
-    connectionOf(this.#raw.socket).holds(bytes);
+  setHeld(bytes: number): void {
+    connectionOf(this.#raw.socket).setHeld(bytes);
   }
 }
