@@ -48,7 +48,7 @@ async function* repaired(store: Store, least: number): AsyncGenerator<Progress> 
   for await (const position of log.foldTo(target)) yield { position, end: target };
   for (let attempt = 0; !(await attempted(store, log, lease, least)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
-  // What the read model moves over is verified too: no start looks before the checkpoint.
+  // The events that the read model moves over are verified too, because no start verifies events before the checkpoint.
   // A server that was deposed may know of less.
   const { position } = await store.head();
   for await (const _ of log.foldTo(Math.max(position, log.position))) await lease.has();

@@ -13,7 +13,7 @@ import { MismatchError, type Published, type Topic, type TopicSession } from './
 const MAX_PAUSE = 10_000;
 /** Milliseconds without an event after which to test the session. */
 const IDLE_LIMIT = 10_000;
-/** Milliseconds between two looks for new events. */
+/** Milliseconds between two polls for new events. */
 const POLL_INTERVAL = 50;
 /** Milliseconds between two transactions, unless MANY_EVENTS wait: even a small one is expensive for Kafka. */
 const TRANSACTION_INTERVAL = 100;

@@ -68,7 +68,7 @@ export async function whyNotSigned(
   return `${store} has no events, but a checkpoint of ${counted(signed.size, 'event')} of the log ${signed.origin} was signed here: correct MONGODB_URI or DATA_DIR, or restore that log; if you mean to begin a new one, move ${path} away`;
 }
 
-/** Milliseconds between two looks whether another process still keeps a checkpoint, and how long to look. */
+/** Milliseconds between two attempts to get the lock of another process, and those after which to give up. */
 const POLL_INTERVAL = 5;
 const LOCK_LIMIT = 5_000;
 

@@ -37,7 +37,7 @@ export interface EraserParts {
 
 /** Most attempts to count faster than the log moves on. */
 const MAX_ATTEMPTS = 20;
-/** Milliseconds between two looks at what another instance finishes. */
+/** Milliseconds between two checks of what another instance finishes. */
 const POLL_INTERVAL = 50;
 /** Milliseconds without a step of the read model after which nobody waits for it. */
 const STALL_LIMIT = 60_000;

@@ -55,7 +55,7 @@ export class Finisher {
     this.#lease = new Lease(store, 'erasure');
   }
 
-  /** What the last look found. */
+  /** What `findUnfinished` found last. */
   get pending(): LogStatus['erasures'] {
     return this.#pending;
   }
@@ -70,7 +70,7 @@ export class Finisher {
     return isCleared && this.#publishes && !isPublished;
   }
 
-  /** Looks for the unfinished erasures of all instances. Callers share a look, which begins after their calls. */
+  /** Looks for the unfinished erasures of all instances. Callers share one search, which begins after their calls. */
   readonly findUnfinished: () => Promise<readonly Unfinished[]> = shareCalls(() => this.#findUnfinished());
 
   async #findUnfinished(): Promise<readonly Unfinished[]> {

@@ -54,7 +54,7 @@ export class Lists {
   async list(query: ListQuery): Promise<Listing> {
     try {
       await this.#follower.sync();
-      // After the look at the head, however long that took.
+      // After the read of the head, however long that took.
       await this.#follower.revalidateRows();
       if (query.limit === 0) return { plants: [], next: undefined, position: this.#follower.tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);

@@ -14,7 +14,7 @@ const GATHER_PAUSE = 250;
 /** First and longest pause after a failed step, in milliseconds. */
 const FIRST_PAUSE = 200;
 const MAX_PAUSE = 2_000;
-/** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
+/** Milliseconds between two reads of the checkpoint while there is nothing to project, or no use in trying. */
 const POLL_INTERVAL = 500;
 /** Milliseconds for which the lease is kept, however busy the log is: a repair waits for it. */
 const LEASE_LIMIT = 5_000;
@@ -104,7 +104,7 @@ export class Projector {
     this.#pause.wake();
   }
 
-  /** Every instance looks at the checkpoint, also one that has nothing to project: its lists need it. */
+  /** Every instance reads the checkpoint, also one that has nothing to project: its lists need it. */
   async #watchedStep(): Promise<void> {
     try {
       if (this.#broken !== undefined) {

@@ -74,7 +74,7 @@ export class Watch implements Subscriber {
   /** Closes the long list that it begins with, whether or not anybody has begun to read it. */
   #closeList: (() => void) | undefined;
   #lastSent = monotonic();
-  /** Bytes of memory of the steps that waited at the last look. */
+  /** Bytes of memory of the steps that waited at the last check. */
   #waiting = 0;
 
   constructor(watches: OpenWatches, channel: Channel, validity: Validity, reader: WatchReader) {

@@ -91,7 +91,7 @@ export class GrpcConnection extends Connection implements Paced {
   #session: Http2Session | undefined;
   /** Whether the answer to a ping is awaited. */
   #isPinging = false;
-  /** Bytes that had been read at the last look; looks since that changed, and since the session was over. */
+  /** Bytes that had been read at the last check; checks since that changed, and since the session was over. */
   #heard = 0;
   #silent = 0;
   #over = 0;
@@ -256,9 +256,9 @@ export class GrpcConnection extends Connection implements Paced {
   }
 
   /**
-   * Counts what has arrived since the last look, and what was not read since. Ends it once it is old, once so many
-   * looks have heard nothing, or once its session is over and its client leaves it open. The looks are counted, and not
-   * their time, in which the process may have stood still.
+   * Counts what has arrived since the last check, and what was not read since. Ends it once it is old, once so many
+   * checks have heard nothing, or once its session is over and its client leaves it open. The checks are counted, and
+   * not their time, in which the process may have stood still.
    */
   check(mostSilent: number): void {
     this.#pieces.restart(this.#streams.check());

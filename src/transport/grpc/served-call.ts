@@ -415,6 +415,6 @@ const codeGivenUp = (call: BaseCall): Status =>
 
 /**
  * Discards what still comes of a request that is answered: a stream with bytes that nobody reads would stay open. If
- * the request never ends, the look at all streams ends it.
+ * the request never ends, the check of all streams ends it.
  */
 const discard = (call: BaseCall): void => void streamOf(call).resume();

@@ -14,7 +14,7 @@ const MAX_UNFINISHED = 128 * 1024;
 const MAX_RESET = 16;
 /**
  * Pieces of a request's message that are too small to be honest: each costs as much as a large one. So many on a
- * connection between two looks are too many. The first ones of a stream may be small: clients send a message's length
+ * connection between two checks are too many. The first ones of a stream may be small: clients send a message's length
  * alone.
  */
 const SMALL_BYTES = 64;
@@ -27,7 +27,7 @@ interface OpenStream {
   /** What its metadata takes. */
   readonly held: number;
   readonly begun: BegunCall;
-  /** Bytes of its answer that were not read at the last look. */
+  /** Bytes of its answer that were not read at the last check. */
   unread: number;
   /** Bytes of rows that it will send. */
   rows: number;
@@ -47,10 +47,10 @@ export class OpenStreams {
   /** Bytes that had been read when the last stream began; and those, but for messages, that are of no such headers. */
   #begun = 0;
   #before = 0;
-  /** At the last look: bytes that had not ended in the headers of a stream; what incomplete requests took, at most. */
+  /** At the last check: bytes that had not ended in the headers of a stream; what incomplete requests took, at most. */
   #unfinished = 0;
   #incomplete = 0;
-  /** Bytes of answers that the client had read neither at the last look nor at the one before. */
+  /** Bytes of answers that the client had read neither at the last check nor at the one before. */
   #unread = 0;
 
   constructor(socket: Socket) {
@@ -110,9 +110,7 @@ export class OpenStreams {
     this.#unfinished = bytes;
   }
 
-  /**
-   * Looks at what has arrived, and at what was not read since the last look. Returns how many requests are incomplete.
-   */
+  /** Counts what has arrived, and what was not read since the last check. Returns how many requests are incomplete. */
   check(): number {
     this.#unfinished = Math.min(this.#socket.bytesRead - this.#messages - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
@@ -188,7 +186,7 @@ export class RapidResets {
 
 /** Bounds the small pieces in which messages of a connection arrive ("data dribble", CVE-2019-9511). */
 export class SmallPieces {
-  /** Since the last look, and since all requests were whole. */
+  /** Since the last check, and since all requests were whole. */
   #small = 0;
   #kept = 0;
 
