@@ -2,7 +2,7 @@ import { keyString } from '../domain/plant.ts';
 import { headAfterIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import { Lease } from '../log/lease.ts';
-import { BrokenReadModelError, type Changes, type Nodes, PROJECTOR, type Store } from '../log/store.ts';
+import { BrokenReadModelError, type Changes, type Nodes, PROJECTOR_LEASE, type Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf } from '../log/view/projector.ts';
@@ -40,7 +40,7 @@ export const repairReadModel = (store: Store): AsyncGenerator<Progress> =>
 /** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
 async function* repaired(store: Store, least: number): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
-  const lease = stack.adopt(new Lease(store, PROJECTOR), (taken) => taken.giveBack());
+  const lease = stack.adopt(new Lease(store, PROJECTOR_LEASE), (taken) => taken.giveBack());
   const target = await targetOf(store, await checkpointOf(store), least);
   const view = await steadyView(store, { to: target });
   const fold = stack.use(new Fold({ shown: view.take }));

@@ -215,9 +215,9 @@ export interface Contact {
  */
 export const LONGEST_LEASE = 60_000;
 /** The lease of the instance that publishes. A log is published once anybody has taken it. */
-export const PUBLISHER = 'publisher';
+export const PUBLISHER_LEASE = 'publisher';
 /** The lease of who moves the read model, or repairs it. */
-export const PROJECTOR = 'projector';
+export const PROJECTOR_LEASE = 'projector';
 
 /** The holder of a lease. */
 export interface Leaseholder extends Contact {

@@ -1,7 +1,7 @@
 import { headAfter, headAt, isIntact } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, sizeOf } from '../log/event/event.ts';
 import { Lease } from '../log/lease.ts';
-import { PUBLISHER, type Store, type Unfinished } from '../log/store.ts';
+import { PUBLISHER_LEASE, type Store, type Unfinished } from '../log/store.ts';
 import { asErased, eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic } from '../time/host.ts';
@@ -55,7 +55,7 @@ export class Publisher {
     this.#store = store;
     this.#topic = topic;
     this.#status = new StatusReporter(onChange);
-    this.#lease = new Lease(store, PUBLISHER);
+    this.#lease = new Lease(store, PUBLISHER_LEASE);
     this.#running = this.#lease.whileHeld(
       this.#stop.signal,
       (held) => this.#publishWhile(held),

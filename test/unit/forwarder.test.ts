@@ -6,7 +6,7 @@ import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
 import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS, plantOfTexts, withId } from '../../src/domain/plant.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { Forwarder, type ForwardingParts } from '../../src/log/forward/forwarder.ts';
-import type { Link, OpenLink } from '../../src/log/forward/hop.ts';
+import type { Link, OpenLink } from '../../src/log/forward/link.ts';
 import { messageOf } from '../../src/log/forward/messages.ts';
 import { Receiver } from '../../src/log/forward/receiver.ts';
 import type { ForwardObserver } from '../../src/log/observer.ts';

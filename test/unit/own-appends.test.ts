@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import { OwnAppends } from '../../src/log/commit/own-appends.ts';
-import type { LinkListener } from '../../src/log/forward/hop.ts';
+import type { LinkListener } from '../../src/log/forward/link.ts';
 import { openLog } from '../../src/log/log.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
 import { added, append } from '../support/events.ts';

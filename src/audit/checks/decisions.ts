@@ -13,7 +13,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Was each event allowed on the state before it? No command adds a plant that exists, deletes one that does not, reuses
- * an idempotency key before it expires, or has a value that the API refuses.
+ * an idempotency key within the 24 hours after which 1.0.0 let it be used again, or has a value that the API refuses.
  *
  * Shares the fold, which must have `asksDecisions`, with readModelCheck, which folds the events up to the read model's
  * checkpoint. This check folds the rest, up to `end`, so that must finish first.

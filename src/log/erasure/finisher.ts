@@ -5,7 +5,7 @@ import { isIntact } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import { Lease } from '../lease.ts';
 import type { LogStatus } from '../observer.ts';
-import { PUBLISHER, type Store, type Unfinished } from '../store.ts';
+import { PUBLISHER_LEASE, type Store, type Unfinished } from '../store.ts';
 
 /** The progress of an erasure. */
 export interface EraseProgress {
@@ -120,7 +120,7 @@ export class Finisher {
   }
 
   async #askPublished(): Promise<void> {
-    this.#publishes ||= await this.#store.wasLeased(PUBLISHER);
+    this.#publishes ||= await this.#store.wasLeased(PUBLISHER_LEASE);
   }
 
   async #remove(erasure: Unfinished, pace: Pace): Promise<void> {

@@ -14,7 +14,7 @@ import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { HEARTBEAT, type Link, type OpenLink } from './hop.ts';
+import { HEARTBEAT, type Link, type OpenLink } from './link.ts';
 import { errorOf, messageOf } from './messages.ts';
 
 /** Missed heartbeats in a row after which the writer counts as frozen or unreachable: 1.5 s. */

@@ -8,7 +8,7 @@ import { LEASE_DURATION, Lease } from '../lease.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder } from '../store.ts';
 import { Forwarder, type ForwardingParts } from './forwarder.ts';
-import type { OpenLink } from './hop.ts';
+import type { OpenLink } from './link.ts';
 import { Receiver } from './receiver.ts';
 
 /** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */

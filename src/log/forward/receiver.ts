@@ -12,7 +12,7 @@ import { clearTimer, monotonic, nextTurn, setRepeating, setTimer, type Timer } f
 import { RETURNED, type Submit, type Terms } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
-import { HEARTBEAT } from './hop.ts';
+import { HEARTBEAT } from './link.ts';
 import { commandOf, refusalOf } from './messages.ts';
 
 type Outcome = MessageInitShape<typeof OutcomeSchema>;

@@ -1,4 +1,4 @@
-import { LONGEST_LEASE, PROJECTOR, type Store } from '../store.ts';
+import { LONGEST_LEASE, PROJECTOR_LEASE, type Store } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { withCallLimit } from './connection/client.ts';
@@ -24,12 +24,12 @@ export function mongoLeases({ leases }: Collections, clock: CausalClock, transac
     if (known !== null && known.holder !== holder) {
       if (!known.over) return false;
       // Before the lease is taken: if this instance dies in between, the next one repeats it.
-      if (name === PROJECTOR) await transactions.succeed(known.session);
+      if (name === PROJECTOR_LEASE) await transactions.succeed(known.session);
     }
     // One that is given back is over by the clock of every server.
     const until = milliseconds === 0 ? new Date(0) : { $add: ['$$NOW', milliseconds] };
     const about = {
-      ...(name === PROJECTOR && { session: transactions.sessionId }),
+      ...(name === PROJECTOR_LEASE && { session: transactions.sessionId }),
       ...(contact !== undefined && { contact: { $literal: contact } }),
     };
     const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];

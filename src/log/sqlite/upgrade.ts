@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { IN_USE, SQLITE_BUSY, sync } from '../../files.ts';
 import { BrokenChainError } from '../event/chain.ts';
-import { PUBLISHER, type Store } from '../store.ts';
+import { PUBLISHER_LEASE, type Store } from '../store.ts';
 import {
   appendErasures,
   type FormerErasure,
@@ -103,7 +103,7 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
 function finish(db: DatabaseSync, path: string, copy: string): void {
   db.prepare('ATTACH ? AS new').run(copy);
   db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log');
-  db.prepare('INSERT INTO new.leases SELECT * FROM main.leases WHERE name = ?').run(PUBLISHER);
+  db.prepare('INSERT INTO new.leases SELECT * FROM main.leases WHERE name = ?').run(PUBLISHER_LEASE);
   closeJournal(db, 'new', copy);
   closeJournal(db, 'main', path);
 }

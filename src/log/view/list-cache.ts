@@ -29,7 +29,7 @@ const LIST_OVERHEAD = 2_048;
 const MAX_COMPARED = 64;
 
 /** One list takes at most the cache divided by this, so that a walk through long pages does not evict all others. */
-const PARTS = 8;
+const LIST_DIVISOR = 8;
 
 /**
  * Short lists, each exact at the tail's head. A new event, from any instance, makes the owner's lists inexact. The
@@ -43,7 +43,7 @@ export class ListCache {
   #misses = 0;
 
   constructor(bytes: number) {
-    this.#largest = bytes / PARTS;
+    this.#largest = bytes / LIST_DIVISOR;
     // A cache without a bound would keep everything.
     this.#lists = new LRUCache({ maxSize: Math.max(bytes, 1), dispose: (entry) => this.#forget(entry) });
   }

@@ -5,7 +5,7 @@ import { monotonic } from '../../time/host.ts';
 import { Pace, pause, WakeablePause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { LEASE_RENEWAL, Lease } from '../lease.ts';
-import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR, type Store } from '../store.ts';
+import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR_LEASE, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
 
@@ -86,7 +86,7 @@ export class Projector {
     onBroken: (fault: BrokenReadModelError | undefined) => void,
   ) {
     this.#follower = follower;
-    this.#lease = new Lease(follower.store, PROJECTOR);
+    this.#lease = new Lease(follower.store, PROJECTOR_LEASE);
     this.#onFault = onFault;
     this.#onBroken = onBroken;
   }

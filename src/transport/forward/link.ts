@@ -6,7 +6,7 @@ import {
   type ForwardRequest,
   type ForwardResponse,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
-import type { OpenLink } from '../../log/forward/hop.ts';
+import type { OpenLink } from '../../log/forward/link.ts';
 import type { Contact } from '../../log/store.ts';
 import type { Identity } from '../grpc/certificates.ts';
 import { definitionOf } from '../grpc/definition.ts';

@@ -1,4 +1,4 @@
-import type { Link, LinkListener, OpenLink } from '../../../src/log/forward/hop.ts';
+import type { Link, LinkListener, OpenLink } from '../../../src/log/forward/link.ts';
 import type { Receiver, Reception } from '../../../src/log/forward/receiver.ts';
 import type { Contact } from '../../../src/log/store.ts';
 import type { Process } from './process.ts';

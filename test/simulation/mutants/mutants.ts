@@ -255,7 +255,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an erasure by somebody who does not publish does not wait for the topic',
     file: 'log/erasure/finisher.ts',
-    from: `this.#publishes ||= await this.#store.wasLeased(PUBLISHER);`,
+    from: `this.#publishes ||= await this.#store.wasLeased(PUBLISHER_LEASE);`,
     to: ``,
   },
   {
