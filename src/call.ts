@@ -15,7 +15,7 @@ export interface Call {
   beginStream?(): void;
   /** Sends the headers before the first message of a stream, which may come late: the client knows it is accepted. */
   sendHeaders?(): void;
-  /** A method tells how many bytes of its response it has in memory, beside those that are being sent. */
+  /** A method says how many bytes of its response it has in memory, in addition to those that are being sent. */
   setHeld?(bytes: number): void;
 }
 

@@ -75,7 +75,9 @@ export function syncAtOnce(path: string): void {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** The text of a file. Rejects with an error that names it; that of the system names no folder in its place. */
+/**
+ * The text of a file. Rejects with an error that names it, also where it is a folder: the system's own error does not.
+ */
 export const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch((error) => {
     throw named(path, error);

@@ -10,7 +10,7 @@ import { refersToNoErasure } from './checks/contents.ts';
 
 /** Contents were removed while the log was read, which fits no state of it. It can be read again. */
 export class ErasedMeanwhileError extends PlantStoreError {
-  /** The event whose content is missing, if that showed it, and the erasure that it names. */
+  /** The event whose missing content showed it, if one did, and the position of the erasure that the event names. */
   readonly missing: { readonly position: number; readonly erasedBy: number } | undefined;
 
   constructor(missing?: ErasedMeanwhileError['missing']) {
@@ -84,7 +84,7 @@ export interface SteadyView {
 
 /**
  * Opens a view before the log is read. `to`: only erasures up to there count as begun. `isWhole`: the log is read from
- * its first event, so that a complete erasure can be told from one that was completed meanwhile.
+ * its first event, so that the view can tell an erasure that was complete from one that was completed meanwhile.
  */
 export async function steadyView(
   store: Store,

@@ -160,7 +160,7 @@ async function startOf(store: Store, fault: Fault | undefined) {
   return { checkpoint, head, view, stop };
 }
 
-/** The events to fold in place of those that were read, so that they fit one state of the log. */
+/** Replaces events before they are folded, so that together they fit one state of the log. */
 class ShownEvents {
   /** Whether an erasure disturbed that: what is folded fits no state of the log. */
   isDisturbed = false;

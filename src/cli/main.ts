@@ -17,7 +17,7 @@ import { tokenCommand } from './token.ts';
 import { upgradeCommand } from './upgrade.ts';
 import { witnessCommand } from './witness.ts';
 
-// A command loads what it needs when it runs: what the others need would be half of its time.
+// A command loads what it needs when it runs. To load what all commands need would double its time.
 
 const auditCommand = (): Command =>
   new Command('audit')

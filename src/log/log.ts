@@ -148,7 +148,7 @@ export class EventLog {
       try {
         if (unfinished.length > 0) await this.#finisher.finish();
         await this.#follower.store.cleared();
-        // The finisher leaves out those that it refuses, so that they are in nobody's way.
+        // Throws for an erasure that does not verify, which the finisher leaves out.
         for (const each of unfinished) verifyContent(each);
       } catch (error) {
         if (!signal.aborted) onStuck(error);

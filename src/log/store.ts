@@ -244,7 +244,7 @@ export interface Store {
 
   /**
    * The key with which all instances name owners in their own logs: 32 random bytes, made when first asked for.
-   * `renew`: replaces it, so that nobody can find out any more whom earlier lines name.
+   * `renew`: replaces it. Then nobody can find out any more whom earlier lines name.
    */
   ownerKey(renew?: boolean): Promise<Uint8Array>;
 

@@ -14,8 +14,8 @@ import {
 import type { Store } from './store.ts';
 
 /**
- * An event as 1.0.0 kept it, by the names of its members, without those that it had not. Integers and times (in
- * milliseconds since 1970) are bigints.
+ * The members of an event as 1.0.0 kept it, by name. An absent one is no member. Integers and times (in milliseconds
+ * since 1970) are bigints.
  */
 export type FormerEvent = Readonly<Record<string, unknown>>;
 

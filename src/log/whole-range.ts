@@ -45,7 +45,7 @@ export async function* intactRange(
 export const intact = (events: readonly LoggedEvent[]): Generator<readonly LoggedEvent[]> =>
   upToFault(events, verifyContent);
 
-/** The event as these erasures leave it: without its content, if one of them erases its owner. */
+/** The event as it is once these erasures are complete: without its content if one of them erases its owner. */
 export function asErased(logged: LoggedEvent, unfinished: readonly Unfinished[]): LoggedEvent {
   const owner = unfinished.length === 0 ? undefined : plantEventOf(logged)?.owner;
   const by = unfinished.find(({ position, erases }) => position > logged.position && erases.owner === owner);

@@ -6,7 +6,7 @@ import { shareCalls } from '../time/share-calls.ts';
 import type { Health } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
-/** Most open connections. Beyond it the oldest is closed, so that connections which ask nothing keep no probe out. */
+/** Most open connections. For one more, the oldest is closed, so that idle connections keep no probe out. */
 const MAX_CONNECTIONS = 256;
 
 type Page = (response: ServerResponse) => unknown;

@@ -1,9 +1,8 @@
 import { yieldTurn } from './host.ts';
 
 /**
- * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
- * turn that reads it, after what earlier turns have planned for that turn. So the first turn alone would leave them
- * out.
+ * Waits until the requests that are read in the next turn of the event loop have begun. A request begins late in the
+ * turn that reads it, after what was planned for that turn before. So one turn is not enough.
  */
 const wholeTurn = async (): Promise<void> => {
   await yieldTurn();

@@ -137,8 +137,8 @@ export class WitnessClient {
 
 /**
  * Whether the witness refuses the checkpoint because of its root: by 422, or, as the specification had it until July
- * 2026, at the size that it knows by 409, with this size or none. Every tree extends the empty one, so there it is the
- * witness that is wrong.
+ * 2026, at the size that it knows by 409, with this size or none. Every tree extends the empty one, so a refusal at
+ * size 0 is a fault of the witness.
  */
 function saysForked({ older, status, body }: Answer, { size }: SignedCheckpoint): boolean {
   if (older === 0) return false;

@@ -57,8 +57,9 @@ export class Erasures {
  * Does each content match its event's commitment, and was each missing content erased? Each event without content must
  * refer to an OwnerErased event, and each OwnerErased event must give the number of events that refer to it.
  *
- * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. One that says
- * that it has removed all, or has no `erases` any more, has done so. `end` is the position at which the pass ends.
+ * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. An erasure
+ * that is marked as cleared, or has no `erases` any more, has removed all. `end` is the position at which the pass
+ * ends.
  */
 export function contentsCheck(store: Store, end: number): Check {
   const erasures = new Erasures();

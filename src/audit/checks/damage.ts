@@ -21,7 +21,7 @@ export function stopAt(error: unknown, fault: Fault | undefined): Fault {
 export const storageCheck = (store: Store, fault: Fault | undefined): Check => ({
   question: 'storage',
   take: (events) => {
-    // It comes before what it causes: where a table is gone, no event is found by it.
+    // Comes before its consequences: where a table is gone, no event is found by it.
     if (fault !== undefined) return fault;
     const event = events.find(({ misfiled }) => misfiled !== undefined);
     return event && { position: event.position, message: event.misfiled! };

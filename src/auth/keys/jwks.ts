@@ -45,7 +45,7 @@ const TIMING: KeySetTiming = { refresh: 300_000, cooldown: 10_000, pause: 1_000,
 // Most callers that wait for one fetch, so that no client can fill an unbounded queue.
 const MAX_WAITING = 1_000;
 
-/** The members of a key by which it is selected, and which it is. Issuers may order them otherwise in each answer. */
+/** The members by which a key is selected and told from others. Issuers may order them otherwise in each answer. */
 const SELECTING = ['kty', 'kid', 'use', 'key_ops', 'alg', 'crv', 'x', 'y', 'n', 'e'];
 
 /** Where the keys are, and how long they stay usable. */
@@ -177,7 +177,7 @@ export class RemoteKeySet implements KeySet {
   }
 }
 
-/** Why a fetch failed: its error says only that it did, and its cause why. */
+/** Why a fetch failed. The reason is in the cause of its error. */
 export function fetchFailure({ message, cause }: Error): string {
   if (!(cause instanceof Error)) return message;
   const { code, message: why } = cause as NodeJS.ErrnoException;
@@ -232,7 +232,7 @@ function keySetIn(text: string): JSONWebKeySet {
   return { keys: [...new Map(keys.map((key) => [JSON.stringify(key, SELECTING), key])).values()] };
 }
 
-/** Whether a key can verify a token. Of one that says nothing of its use, jose takes that it can. */
+/** Whether a key can verify a token. jose assumes that a key without a stated use can. */
 export function canVerify({ kty, crv, alg, use = 'sig', key_ops = ['verify'], n, d }: JWK): boolean {
   const algorithms = ALGORITHMS[crv === undefined ? `${kty}` : `${kty} ${crv}`];
   if (algorithms === undefined || (alg !== undefined && !algorithms.includes(alg))) return false;

@@ -44,7 +44,10 @@ Example:
 
 const of = ({ position: at }: Options): string => (at === undefined ? '' : ` at position ${at}`);
 
-/** The first event whose content is what it commits to, and whose subject is the owner. */
+/**
+ * The first OwnerErased event whose subject is the owner. Throws if the content of an OwnerErased event up to it does
+ * not match its commitment.
+ */
 async function erasureIn(
   batches: AsyncIterable<readonly LoggedEvent[]>,
   { owner, key }: Options,

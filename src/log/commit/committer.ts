@@ -272,8 +272,8 @@ export class Committer {
 
   /**
    * Decides a command in doubt again after a pause. Its decision appends nothing: a refusal, or the answer of an
-   * earlier event with the same idempotency key, whose owner may be erased meanwhile. That needs certainty that no
-   * other instance applies the command, so it waits for an append that lands here, until its deadline.
+   * earlier event with the same idempotency key, whose owner may be erased meanwhile. It may be given only once no
+   * other instance can apply the command. So the command waits, until its deadline, for an append that lands here.
    */
   #decideLater(waiting: Waiting): void {
     void pause(DOUBT_PAUSE).then(() => this.#enqueue(waiting));

@@ -83,8 +83,8 @@ export class Finisher {
 
   /**
    * Takes all erasures as far as they go now, unless another instance does. Callers at a time share the work, which
-   * begins after their calls. Leaves out those that `verifyContent` refuses: what their `erases` names is not whom they
-   * erased.
+   * begins after their calls. Leaves out erasures that `verifyContent` refuses: their `erases` does not name the owner
+   * whom they erased.
    */
   readonly finish: () => Promise<void> = shareCalls(() => {
     this.#running = this.#finish().finally(() => {
@@ -104,7 +104,7 @@ export class Finisher {
     if (ready.length === 0 || !(await this.#lease.has())) return;
     const removed = ready.filter(({ erases }) => !erases.isCleared);
     const pace = new Pace();
-    // Earlier ones of an owner come first: each event without content says which one removed it.
+    // In order of position: an event without content names the erasure that removed it, the first one after it.
     for (const each of removed) await this.#remove(each, pace);
     for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
     if (removed.length > 0)

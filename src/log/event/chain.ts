@@ -116,8 +116,8 @@ export function verifyKept(known: Head, head: Head): void {
 }
 
 /**
- * Throws BrokenChainError when the event's content does not match its commitment, or when it does not say that it
- * erases whom the store says. Does not check erased content.
+ * Throws BrokenChainError when the event's content does not match its commitment, or when its subject is not the owner
+ * whom the store names as erased. Does not check erased content.
  */
 export function verifyContent({ position, content, commitment, event, erases }: LoggedEvent): void {
   if (content !== undefined && Buffer.compare(sha256(content), commitment) !== 0)

@@ -41,7 +41,7 @@ function lockOf(database: string): string {
   return join(dirname(database), name === DATABASE_FILE ? LOCK_FILE : `${name}.lock`);
 }
 
-/** `what`: of what it makes this process the only service, and what to do if it is not. */
+/** `what`: what is locked, and what to do if another process has it, for the message. */
 function lock(file: string, what: string): () => void {
   const unlock = tryLock(file);
   if (unlock === undefined) throw new Error(`another process of plantstore uses ${what}`);

@@ -3,8 +3,8 @@ const TURN_LIMIT = 2;
 
 /**
  * Spreads reads over the turns of the event loop. Each read blocks it, and hundreds of requests may want one in the
- * same turn. Lanes take turns, so that one with many reads delays those of the others by one read each. The lane of a
- * list is its owner; undefined is that of reads that concern no single owner.
+ * same turn. Lanes take turns: a lane with many reads delays each read of another lane by one read. The lane of a list
+ * is its owner; undefined is that of reads that concern no single owner.
  *
  * A read begins when the work that followed from the one before is done, up to its next wait. So the rows of many reads
  * never pile up in memory, and the time counts what is done with the rows. A read that waits holds nothing.
@@ -44,7 +44,7 @@ export class ReadQueue {
     }
   };
 
-  /** A microtask that asks for a tick: Node runs it after all microtasks, those that they add too. */
+  /** Asks for a tick from a microtask: Node then runs it after all microtasks, also those that microtasks add. */
   readonly #goLater = (): void => process.nextTick(this.#go);
 
   /** Removes the first read of the lane whose turn it is, and puts that lane behind the others. */

@@ -15,7 +15,7 @@ export const PLANTS_CHECKPOINT = "'plants'";
 /** A table whose rows come and go anywhere in the order of its key: see rewrite.ts. */
 export interface KeyedTable {
   readonly name: string;
-  /** The name of the table that is to take its place, and of the one whose place was taken, which has to be removed. */
+  /** The names of its copy, which is to take its place, and of the old table, which is then removed. */
   readonly copy: string;
   readonly former: string;
   /** The statement that creates the table under a name. */

@@ -208,8 +208,8 @@ const ERASED = new PlantStoreError(
 );
 
 /**
- * Notices an erasure of an owner from now on. An OwnerErased whose erasure is complete, so that nobody knows whom it
- * erased, counts too.
+ * Notices an erasure of an owner from now on. An OwnerErased whose erasure is complete counts too: it may have been of
+ * this owner.
  */
 function guardOf(follower: Follower, owner: string): ErasureGuard {
   let isOver = false;

@@ -21,7 +21,7 @@ const LEASE_LIMIT = 5_000;
 /** Milliseconds for which the lease is then left to others: more than a repair takes to ask for it again. */
 const LEASE_PAUSE = 500;
 
-/** The first events that one step of the read model takes: those before an OwnerErased event, or that alone. */
+/** The events of the next step of the read model: those before the first OwnerErased event, or that event alone. */
 export function firstStep(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   const end = events.findIndex(({ type }, index) => index > 0 && type === 'OwnerErased');
   if (events[0]?.type === 'OwnerErased') return events.slice(0, 1);

@@ -207,7 +207,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether a broker called its error retriable, which the library wraps after its own retries in one that is not. */
+/** Whether a broker called its error retriable. After its own retries, the library wraps it in an error that is not. */
 function isTemporary(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause.name === 'KafkaJSProtocolError') return (cause as { retriable?: boolean }).retriable === true;

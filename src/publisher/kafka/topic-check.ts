@@ -47,8 +47,8 @@ export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfini
  * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
  * every event published by then. So a record that matches no event of the pass is foreign.
  *
- * `unfinished`: erasures as of a moment after that end. A publisher that began while one was under way has left out
- * what it erases, although the log may still have it.
+ * `unfinished`: erasures as of a moment after that end. A publisher that began during one of them has left out the
+ * contents that it erases, although the log may still have them.
  */
 function topicCheck(
   client: KafkaClient,

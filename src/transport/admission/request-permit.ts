@@ -2,7 +2,7 @@ import type { Protocol } from '../../observe/request.ts';
 import { CLIENT_LEFT, type Permit } from '../../semaphore.ts';
 import type { Admission } from './admission.ts';
 
-/** The permit of one request, or its wait for it: given back once, whichever it is. */
+/** The permit of one request, or the wait for it. Either is given up at the latest when the request ends. */
 export class RequestPermit {
   #held: Disposable | undefined;
   #isOver = false;

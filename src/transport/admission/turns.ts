@@ -44,7 +44,7 @@ export class Turns {
   #known = 0;
   /** Steps that Node will take in the next turn. */
   #steps = 0;
-  /** What began last, so that all that follows from it counts until something else begins. */
+  /** The caller whose work began last. All that follows from it counts for this caller until other work begins. */
   #working: Caller | undefined;
   #workingSince = 0;
   /** Milliseconds of the work itself. */
@@ -107,7 +107,7 @@ export class Turns {
 
   /**
    * Plans one more step, unless `enough` or MAX_STEPS are planned. Between two steps, Node does what follows from the
-   * work of the first, so that it counts.
+   * first, so that this time is counted.
    */
   #plan(enough: number): void {
     if (this.#steps >= MAX_STEPS || this.#steps >= enough) return;

@@ -29,7 +29,7 @@ export interface Certificates extends Identity {
   readonly leaf: X509Certificate;
 }
 
-/** Reads the files. Throws with one line that names variable and file, which TLS does not, if one is unusable. */
+/** Reads the files. If one is unusable, throws an error of one line that names the variable and the file. */
 export function readCertificates({ certificate, key, clientCa }: TlsFiles): Certificates {
   const cert = new PemFile('GRPC_TLS_CERT', certificate);
   const keyFile = new PemFile('GRPC_TLS_KEY', key);
@@ -62,7 +62,7 @@ export async function refusalAsClient(files: TlsFiles): Promise<string | undefin
   const [near, far] = duplexPair();
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const server = createServer({ ...options, requestCert: true, rejectUnauthorized: false }, (socket) => {
-    // Node's types say that it is an Error; it is the code of one.
+    // Node's types say Error, and the value is the code of one.
     resolve(socket.authorized ? undefined : String(socket.authorizationError));
   });
   server.on('tlsClientError', ({ message }) => resolve(message));

@@ -9,9 +9,9 @@ import { EarlyBytes, handleOf } from './sockets.ts';
 import { OpenStreams, RapidResets, SmallPieces } from './streams.ts';
 
 /**
- * Milliseconds after which a connection ends once its calls have, and so its client opens another one: a balancer can
- * move it to a new instance. The connections of one moment end within a tenth more. (The library would do the same, but
- * by a timer of a length of its own for each, of which Node keeps 160 bytes for the hour.)
+ * Milliseconds after which a connection ends, as soon as its calls have. Its client then opens another one, which a
+ * balancer can move to a new instance. The connections of one moment end within a tenth more. (The library would do the
+ * same, but by a timer of a length of its own for each, of which Node keeps 160 bytes for the hour.)
  */
 const AGE_LIMIT = 60 * 60_000;
 /** Milliseconds that its calls then have. The longest list of plants has 4 minutes. */
@@ -25,8 +25,8 @@ const READ_GRACE = 1_000;
 const MAX_EXEMPT = 16;
 
 /**
- * Calls that may wait for their turn on a connection. While so many wait, it is not read: so the turns also bound
- * what Node and the library do for a call before its turn, and for one that ends before.
+ * Calls that may wait for their turn on a connection. While so many wait, nothing is read. So the turns also bound what
+ * Node and the library do for calls that wait.
  */
 const MAX_WAITING = 16;
 /** Most bytes that are read of a connection before its turn. */
@@ -39,10 +39,7 @@ const FREE_EARLY_BYTES = 4 * 1024;
  */
 const READ_COST = 1;
 
-/**
- * Milliseconds that count in a turn for each call that begins, beside what it does there: for what Node and the library
- * do to make it, and to end it.
- */
+/** Milliseconds that each call costs outside of its turn: what Node and the library take to make it and to end it. */
 const CALL_COST = 0.03;
 
 /** Bytes of frames that are no call, such as the answers to pings, after which a ping shows that they are whole. */
@@ -69,8 +66,8 @@ export interface WaitingCall {
 }
 
 /**
- * A connection over HTTP/2. The library gets it when it is its turn, and each of its calls begins when it is its turn
- * again. It counts what its streams hold, also those that the library refuses, and headers without an end, for which
+ * A connection over HTTP/2. The library gets the connection at its first turn, and each of its calls begins at a later
+ * one. It counts what its streams hold, also those that the library refuses, and headers without an end, for which
  * there is no stream yet.
  */
 export class GrpcConnection extends Connection implements Paced {
@@ -294,7 +291,7 @@ export class GrpcConnection extends Connection implements Paced {
     if (this.#exemptFor !== undefined) this.#exemptFor.exempt--;
   }
 
-  /** Lets what TLS takes count no more, if its owner has few connections of which it does not. */
+  /** Stops counting the memory of TLS, unless its owner has MAX_EXEMPT such connections. */
   #exemptTls(): void {
     if (this.#tls === 0 || this.#exemptFor === this.caller || this.#socket.destroyed) return;
     if (this.#exemptFor !== undefined) this.#exemptFor.exempt--;

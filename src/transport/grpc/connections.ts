@@ -137,7 +137,7 @@ export class GrpcConnections {
       if (name.endsWith('-bin') || (refusal !== undefined && !NEEDED.has(name))) delete headers[name];
   }
 
-  /** The library would answer what it does not know at once: it gets a call that waits for its turn. */
+  /** The library would refuse an unknown method at once. With the path of a known one, the call waits for its turn. */
   #refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, refusal: CallRefusal): void {
     this.#refusals.set(stream, refusal);
     headers['content-type'] = GRPC;

@@ -6,7 +6,7 @@ import { EarlyBytes, startReading, stopReading } from './sockets.ts';
 
 /** Handshakes of which bytes are read: Node does the work for all that arrived in one turn of the event loop. */
 const MAX_READ = 16;
-/** Those of them whose turn to begin comes next, at most: so that those that have begun go on. */
+/** Most handshakes that wait for their turn to begin. The other places are for those that have begun. */
 const MAX_NEXT = 8;
 /**
  * Milliseconds for which a handshake is read while others wait. Then it waits behind them, and what its client sends
@@ -149,7 +149,7 @@ export class Handshakes {
   }
 }
 
-/** A connection of which it is not known yet what it speaks, or that does not speak TLS yet. */
+/** A connection until it is known to be plaintext, or has agreed on TLS. */
 class Handshake extends Connection {
   readonly protocol = 'grpc';
   readonly socket: Socket;

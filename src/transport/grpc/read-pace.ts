@@ -23,9 +23,9 @@ export interface Paced {
 }
 
 /**
- * The pace of what connections send that is no call, such as frames that open windows. Node parses all that it reads at
- * once, and tells nobody of most frames. So once connections have sent much of it, each of them is read once at a time,
- * in turns, the caller with the fewest first; and what that takes is a part of the time of the event loop.
+ * Limits how fast frames are read that belong to no call, such as those that open windows. Node parses all that it
+ * reads at once, and tells nobody of most frames. So once connections have sent much of it, each of them is read once
+ * at a time, in turns, the caller with the fewest first; and what that takes is a part of the time of the event loop.
  */
 export class ReadPace {
   readonly #open = new Set<Paced>();
@@ -83,7 +83,7 @@ export class ReadPace {
   }
 
   #resume(): void {
-    // By owner: a stranger's connection moves from those that are new to those that are not.
+    // By owner and not by caller: without a token, a connection changes its caller with its first request.
     const [[next] = []] = [...Map.groupBy(this.#waiting, ({ caller }) => caller.owner).values()].toSorted(
       (one, other) => one.length - other.length,
     );

@@ -29,7 +29,7 @@ export interface Serving {
   readonly isProbe?: true;
   /** Answers a call. Undefined: the library's handler does. */
   readonly answer?: Answer;
-  /** The message that it answers, which the library does not read: it would refuse it without a reason. */
+  /** The type of the request. The library does not decode it: it would refuse a malformed one without a reason. */
   readonly input?: DescMessage;
 }
 
@@ -73,7 +73,8 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
 
 /**
  * A call from its metadata to its end. It waits for its turn, is authenticated, read, and then takes a permit; or it is
- * refused. A client that does not read the end of its answer loses its stream, soon after its deadline if it has one.
+ * refused. If a client does not read the end of its answer, its stream is closed: soon after the deadline, if there is
+ * one.
  *
  * It stands between the library's side of the call and the method, and serves both sides as one object. The library's
  * builders and handlers would take a dozen objects a call for the same, a writable stream among them. At the end it
@@ -106,7 +107,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #metadata: Metadata | undefined;
   #connection: GrpcConnection | undefined;
   readonly #permit = new RequestPermit();
-  /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
+  /** Ends a call whose request is not complete in time, and later one whose answer is not read in time. */
   #timer: NodeJS.Timeout | undefined;
   #isAnswering = false;
   #sent: (() => void) | undefined;

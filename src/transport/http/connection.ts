@@ -80,7 +80,7 @@ class Exchange {
  */
 export class HttpConnection extends Connection {
   readonly protocol: Protocol = 'rest';
-  /** The error that answers the request that is being served in place of its response: the parser ended it. */
+  /** The error with which the parser ended the request that is being served. It is the answer. */
   refusal: PlantStoreError | undefined;
   readonly #socket: Socket;
   readonly #admission: Admission;
@@ -216,7 +216,10 @@ export class HttpConnection extends Connection {
     this.#count();
   }
 
-  /** The server stops: the connection ends after its last answer, which announces it if its headers are not sent. */
+  /**
+   * The server stops: the connection ends after its last answer. The answer says so, unless its headers are sent
+   * already.
+   */
   stop(): void {
     this.#isStopping = true;
     const response = this.#exchange?.response;

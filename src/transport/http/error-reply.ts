@@ -94,7 +94,7 @@ function refuse(socket: Socket, error: PlantStoreError, observer?: RequestObserv
   const answer = answerOn(socket);
   if (connection.awaitsRest || answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
   else if (socket.writable) {
-    // A request that is being served is told of at its end; one that is cut short, as given up by its client.
+    // A request that is being served is reported at its end, and one that was cut short as given up by its client.
     if (answer !== undefined && !isCutShort) connection.refusal = error;
     const requestId = answer === undefined ? randomUUID() : connection.requestId;
     if (answer === undefined && socket.bytesRead > 0) observer?.ended(unparsed(error, requestId));
@@ -125,7 +125,8 @@ function errorOfParser({ code }: NodeJS.ErrnoException): PlantStoreError {
       return new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
     case 'HPE_HEADER_OVERFLOW':
       // Node does not say whether the URL or a header was too long, or there were too many, and the bytes at hand need
-      // not show it: they are the last packet alone. So all get one answer, that of an id which is too long to be one.
+      // not show it: they are the last packet alone. So all of them get the same answer, as does an id that is too
+      // long.
       return new PlantStoreError(
         'MALFORMED_REQUEST',
         'the URL and the headers may have at most 16 KiB together, and fewer than 128 lines',

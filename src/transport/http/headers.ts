@@ -3,9 +3,9 @@ import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 
 /**
- * `Cache-Control` of plants and lists. Each belongs to its caller and is revalidated every time, so that it shows what
- * was acknowledged. A cache that sends If-None-Match saves the body. `Vary: Authorization` is not needed: a cache never
- * answers without asking.
+ * `Cache-Control` of plants and lists. An answer belongs to its caller, and a cache revalidates it every time, so that
+ * it has all acknowledged writes. A cache that sends If-None-Match saves the body. `Vary: Authorization` is not needed:
+ * a cache never answers without asking.
  */
 export const CACHING = 'private, no-cache';
 
