@@ -1,7 +1,7 @@
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
-import { type Findings, implementAudit } from './audit/service.ts';
+import { implementAudit, type VerdictSummary } from './audit/service.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import { createScopePolicy, type ScopePolicy } from './auth/principal.ts';
 import type { Service } from './call.ts';
@@ -139,7 +139,7 @@ function servicesOf(
   plants: PlantsService,
   { tree, key, signed, checkpoints }: Transparency,
   proofs: Semaphore,
-  onVerdict: (found: Findings) => void,
+  onVerdict: (found: VerdictSummary) => void,
 ): Service[] {
   const receipts = implementReceipts({
     ...{ store, tree, checkpoints, scopes, proofs },

@@ -51,11 +51,11 @@ export interface AuditOptions {
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
   /** Called with what each verdict says of the store. */
-  readonly onVerdict: (found: Findings) => void;
+  readonly onVerdict: (found: VerdictSummary) => void;
 }
 
 /** What a verdict says of the store. */
-export interface Findings {
+export interface VerdictSummary {
   /** The first place where the stored log is not what was written. */
   readonly broken: BrokenChainError | undefined;
   /** Otherwise the questions that were not answered with yes, but for the one about the caller's checkpoint. */
@@ -177,7 +177,7 @@ async function* verify(
   let reportedAt = 0;
   for await (const step of verifyLog(store, { checkpoint, checks, signal })) {
     if ('answers' in step) {
-      onVerdict(foundIn(step));
+      onVerdict(summaryOf(step));
       yield verdictMessage(step);
     } else if (monotonic() >= reportedAt + PROGRESS_INTERVAL) {
       reportedAt = monotonic();
@@ -186,7 +186,7 @@ async function* verify(
   }
 }
 
-function foundIn({ answers }: Verdict): Findings {
+function summaryOf({ answers }: Verdict): VerdictSummary {
   for (const { question, failure } of answers)
     if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
       return { broken: new BrokenChainError(failure.position, failure.message), failedQuestions: [] };

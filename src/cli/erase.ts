@@ -5,7 +5,7 @@ import type { EventLogOptions } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { toHex } from '../tlog/bytes.ts';
 import { nameOf, ownerName, subjectKey } from './arguments.ts';
-import { Progress, print } from './output.ts';
+import { ProgressLine, print } from './output.ts';
 import { withStore } from './with-store.ts';
 
 /** `plantstore erase` */
@@ -43,9 +43,7 @@ Example:
   {"position":42,"events":17,"subjectKey":"5bd1..."}`,
     )
     .action(async ({ owner, actor, key: given }: { owner: string; actor: string; key?: Uint8Array }) => {
-      const { position, events, key } = await withStore('change', (store) =>
-        erase(store, { owner, actor, key: given }),
-      );
+      const { position, events, key } = await withStore('erase', (store) => erase(store, { owner, actor, key: given }));
       if (position === undefined) console.error(`nothing to erase: "${owner}" has no events with content`);
       await print([JSON.stringify({ position, events, subjectKey: key && toHex(key) })]);
     });
@@ -76,7 +74,7 @@ async function erased(store: Store, request: EraseRequest, options: EventLogOpti
   await using stack = new AsyncDisposableStack();
   const { openLog } = await import('../log/log.ts');
   const log = stack.adopt(await openLog(store, options), (opened) => opened.close());
-  const progress = new Progress();
+  const progress = new ProgressLine();
   for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
     if (step.appended !== undefined)

@@ -20,7 +20,7 @@ async function* withLineBreaks(texts: Iterable<string> | AsyncIterable<string>):
 const PROGRESS_INTERVAL = 2_000;
 
 /** Writes lines of progress to stderr, if that is a terminal: what is quick has none. */
-export class Progress {
+export class ProgressLine {
   #next = performance.now() + PROGRESS_INTERVAL;
 
   /** Tells that `done` events are done, of `total` if that is known. Cheap enough for every batch. */

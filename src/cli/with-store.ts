@@ -11,16 +11,15 @@ import { reportUpgrade } from '../log/upgrade.ts';
 import { aboutDataDirectory } from '../start/start-error.ts';
 
 /**
- * What a command does with the store. `read` changes nothing. `write` changes it, and the service may run. `change` and
- * `own` change it, and no service may run on an embedded store: `change` erases, and `own` creates a missing store. The
- * others reject a missing one.
+ * What a command does with the store. `read` changes nothing. With `repair` the service may run. With `erase` and
+ * `import` no service may run on an embedded store. Only `import` creates a missing store; the others reject it.
  */
-export type Access = 'read' | 'write' | 'change' | 'own';
+export type Access = 'read' | 'repair' | 'erase' | 'import';
 
 /** What to do if a service runs on an embedded store that a command needs for itself. */
-const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
-  change: 'call ErasureService there, which erases while the service runs, or stop it first (docs/erasure.md)',
-  own: 'stop it first, or set DATA_DIR to an empty folder',
+const IF_SERVED: Readonly<Record<'erase' | 'import' | 'upgrade', string>> = {
+  erase: 'call ErasureService there, which erases while the service runs, or stop it first (docs/erasure.md)',
+  import: 'stop it first, or set DATA_DIR to an empty folder',
   upgrade: 'stop it first',
 };
 
@@ -50,7 +49,7 @@ async function opened(
 ): Promise<Store> {
   const readOnly = access === 'read';
   // A missing store means a wrong path or URI, so it is not created.
-  const mustExist = access !== 'own';
+  const mustExist = access !== 'import';
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/store.ts');
     return openMongo(mongodbUri, { readOnly, mustExist });
@@ -58,7 +57,7 @@ async function opened(
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   if (!readOnly && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
   if (mustExist && !readOnly) await openSqlite(dataDirectory, { readOnly: true }).close();
-  const alone = access === 'own' || access === 'change';
+  const alone = access === 'import' || access === 'erase';
   if (alone) held.adopt(lockDataDirectory(dataDirectory, IF_SERVED[access]), async (unlock) => unlock());
   return openSqlite(dataDirectory, { readOnly, alone, timeout: BESIDE_SERVICE });
 }

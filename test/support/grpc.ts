@@ -14,10 +14,12 @@ import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
-import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
+import { createGrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
 import { collectLog } from './collected-log.ts';
 import { UNEXPECTED } from './http-app.ts';
 import { ALICE } from './principal.ts';
+
+type GrpcServer = ReturnType<typeof createGrpcServer>;
 
 /** The gRPC server on a free port, with the test's methods and callers without tokens. */
 export class GrpcApp implements AsyncDisposable {

@@ -4,7 +4,7 @@ import { headJson } from '../../audit/formats/event-json.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
 import { readPieces } from '../../files.ts';
 import { Finisher } from '../../log/erasure/finisher.ts';
-import { Progress, print } from '../output.ts';
+import { ProgressLine, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
 
 /** `plantstore audit import` */
@@ -32,7 +32,7 @@ Examples:
       // Before a store is made. What is no file can be read only once, such as a named pipe.
       const found = file === '-' ? undefined : await stat(file);
       if (found?.isFile() || found?.isDirectory()) await withProgress(checkImport(decodeExport(readPieces(file))));
-      await withStore('own', async (store) => {
+      await withStore('import', async (store) => {
         await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : readPieces(file))));
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, storeConfig().kafka !== undefined);
@@ -44,7 +44,7 @@ Examples:
     });
 
 async function withProgress(positions: AsyncIterable<number>): Promise<void> {
-  const progress = new Progress();
+  const progress = new ProgressLine();
   let reached = 0;
   for await (const position of positions) {
     reached = position;

@@ -13,7 +13,7 @@ import type { VerifierKey } from '../../tlog/verifier-key.ts';
 import { AUDIT_KEY_FILE, openLogSigner } from '../../transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../transparency/signed-checkpoint.ts';
 import { vkey } from '../arguments.ts';
-import { Progress, print } from '../output.ts';
+import { ProgressLine, print } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
 import { keptHere } from './checkpoint.ts';
 
@@ -71,7 +71,7 @@ async function verified(store: Store, { checkpoint: file, key }: Options): Promi
   const [checkpoint, unasked] =
     typeof found === 'string' ? [undefined, [unaskedCheck('checkpoint', found)]] : [found, []];
   const checks = async () => [...unasked, ...(await topicChecks(storeConfig(), store))];
-  const progress = new Progress();
+  const progress = new ProgressLine();
   for await (const step of verifyLog(store, { checkpoint, checks })) {
     if ('answers' in step) return step;
     progress.show(step.position, step.end);
@@ -142,8 +142,8 @@ Example:
   {"checkpoint":42}`,
     )
     .action(() =>
-      withStore('write', async (store) => {
-        const progress = new Progress();
+      withStore('repair', async (store) => {
+        const progress = new ProgressLine();
         let checkpoint = 0;
         for await (const { position, end } of repairReadModel(store)) {
           progress.show(position, end);

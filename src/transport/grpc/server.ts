@@ -47,9 +47,6 @@ export interface GrpcServerOptions extends ListenerTls {
   readonly isInstance?: (headers: IncomingHttpHeaders) => boolean;
 }
 
-/** A gRPC server with health checks and reflection. */
-export type GrpcServer = ReturnType<typeof createGrpcServer>;
-
 /**
  * Seconds beyond the idle timeout after which a connection on which nothing is heard is over: Node does not tell of all
  * that are, such as of TLS that its client has cut.
