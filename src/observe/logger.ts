@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
 
 const REDACTED = '[redacted]';
 
@@ -33,7 +33,7 @@ export function createLogger(level: string, destination: DestinationStream): Log
   const options = {
     level,
     base: null,
-    timestamp: isoTime(),
+    timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: {
       err: (error: unknown) => {
@@ -47,16 +47,6 @@ export function createLogger(level: string, destination: DestinationStream): Log
     hooks: { streamWrite: withoutTokens },
   };
   return pino(options, destination);
-}
-
-/** A function that gives the member `time` of a line. Lines of the same millisecond share one text. */
-function isoTime(): () => string {
-  let [at, text] = [Number.NaN, ''];
-  return () => {
-    const now = Date.now();
-    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
-    return text;
-  };
 }
 
 /** The message with those of the causes, each told once: most errors of drivers repeat their cause. */

@@ -7,7 +7,7 @@ import { Backoff } from '../time/backoff.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusReporter } from './status.ts';
-import { MismatchError, type Published, type Topic, type TopicSession } from './topic.ts';
+import { MismatchError, type Published, reasonOf, type Topic, type TopicSession } from './topic.ts';
 
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
@@ -228,5 +228,3 @@ export async function nextEvents(
   }
   return events;
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

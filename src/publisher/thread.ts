@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusReporter } from './status.ts';
+import { reasonOf } from './topic.ts';
 
 /** A message of the publisher's thread with its status. */
 export interface StatusMessage {
@@ -81,7 +82,7 @@ export class PublisherThread implements AsyncDisposable {
   }
 
   #failed(error: unknown): void {
-    const detail = `the publisher failed and will be restarted: ${error instanceof Error ? error.message : error}`;
+    const detail = `the publisher failed and will be restarted: ${reasonOf(error)}`;
     if (this.#status.state === 'degraded' && this.#status.detail === detail) return;
     this.#status = { ...this.#status, state: 'degraded', detail };
     this.#onChange(this.#status);

@@ -29,6 +29,9 @@ export interface Topic {
   open(): Promise<TopicSession>;
 }
 
+/** What an error says. */
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /** A topic has other content than was published: an operator must decide what to lose or repeat. */
 export class MismatchError extends Error {
   constructor(why: string) {

@@ -16,7 +16,6 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/log/sqlite/read-model/read-model.ts': 'a generation above all earlier ones, whose number is lost',
   'src/log/sqlite/store.ts': 'a lease is shared by processes, which have no other clock in common',
   'src/observe/health.ts': 'a state says since when',
-  'src/observe/logger.ts': 'a line says when it was written',
   'src/start/gauges.ts': 'the time of an event is compared with it',
   'src/publisher/status.ts': 'the age of an event is told by its time',
   'src/tlog/signer.ts': 'a cosignature says when it was made',

@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Fault, Store, Unfinished } from '../../log/store.ts';
 import { asErased } from '../../log/whole-range.ts';
 import { type EventMessage, eventMessage, messageOfErased, POSITION_HEADER } from '../message.ts';
-import { MismatchError } from '../topic.ts';
+import { MismatchError, reasonOf } from '../topic.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
@@ -25,9 +25,8 @@ export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfini
     try {
       return await ask(await opening);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      if (error instanceof MismatchError) return { message: why };
-      return { message: `not asked: reading the topic failed: ${why}`, isUnknown: true as const };
+      if (error instanceof MismatchError) return { message: error.message };
+      return { message: `not asked: reading the topic failed: ${reasonOf(error)}`, isUnknown: true as const };
     }
   };
   const opened = await opening.catch(() => undefined);

@@ -1,4 +1,4 @@
-import { MismatchError, type Published } from '../topic.ts';
+import { MismatchError, type Published, reasonOf } from '../topic.ts';
 import type { CommittedOffset, KafkaClient, OffsetRange } from './client.ts';
 
 /**
@@ -66,8 +66,7 @@ async function create(
     // Waits until each partition has a leader.
     await client.ranges(topic);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : error;
-    throw new Error(`the topic ${topic} does not exist, and creating it failed: ${reason}`, { cause: error });
+    throw new Error(`the topic ${topic} does not exist, and creating it failed: ${reasonOf(error)}`, { cause: error });
   }
 }
 
