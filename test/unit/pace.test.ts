@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pace } from '../../src/time/pause.ts';
+import { Nap, Pace } from '../../src/time/pause.ts';
 
 /** As a process that is frozen: none of its timers runs meanwhile. */
 const standStill = (milliseconds: number) =>
@@ -22,4 +22,13 @@ test('long work rests as long as its last piece took, but not as long as its pro
 
 test('a rest ends with the work', async () => {
   expect(await restAfter(900, AbortSignal.abort())).toBeLessThan(500);
+});
+
+test('a nap ends with its time, or as soon as it is woken, and says which', async () => {
+  const nap = new Nap();
+  nap.wake();
+  expect(await nap.take(1)).toBe(false);
+  const long = nap.take(600_000);
+  nap.wake();
+  expect(await long).toBe(true);
 });
