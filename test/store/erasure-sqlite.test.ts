@@ -13,7 +13,7 @@ import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { verdictOf } from './audit-tampering.ts';
-import { erasureContract } from './erasure.ts';
+import { eraseWords, erasureContract } from './erasure.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 /** Every byte of every file of the store. */
@@ -28,6 +28,16 @@ erasureContract('SQLite', async () => {
     ...opened,
     everything: async () => bytesOf(opened.directory),
   };
+});
+
+test('an erasure whose store is away before it begins rejects with that, and does not say that the store refused', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  await append(store, added('alice', 1n));
+  const away = new Error('the connection is lost');
+  const log = await openLog(override(store, { ownerKey: () => Promise.reject(away) }), { onFault: () => {} });
+  await expect(eraseWords(log, 'alice')).rejects.toBe(away);
+  await log.close();
+  await cleanup();
 });
 
 /** Plants of 60 owners whose rows lie between each other's, each with an idempotency key; some come and go. */
