@@ -3,7 +3,7 @@ import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import { eventJson, publicEventJson } from '../../src/audit/formats/event-json.ts';
+import { eventJson, headJson, publicEventJson } from '../../src/audit/formats/event-json.ts';
 import { recordMessage } from '../../src/audit/formats/event-protobuf.ts';
 import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { parseEvent } from '../../src/audit/formats/parse-event.ts';
@@ -288,6 +288,10 @@ test.each([1, 100, 100_000])('bytes that are no UTF-8 are refused with their lin
 const differing = (line: string, offset: number) =>
   [[line, `it is not as an export writes it, from character ${offset + 1} on`]] as const;
 
+test('the head of an empty log has no time', () => {
+  expect(headJson(EMPTY_HEAD)).toBe(`{"position":0,"hash":"${'00'.repeat(32)}"}`);
+});
+
 test('an export without the contents is told by the option that made it', async () => {
   const events = fc.sample(
     loggedArbitrary.filter(({ content }) => content !== undefined),
@@ -306,6 +310,7 @@ test('a line that is wrong is told by its number and what is wrong with it', asy
     ['null', 'it is no JSON object'],
     ['{"position":1}', 'eventId is missing'],
     [LINE.replace(/"hash":"[^"]*"/, '"hash":null'), 'hash is not hexadecimal'],
+    [LINE.replace(/"hash":"[^"]*"/, '"hash":[]'), 'hash is not hexadecimal'],
     [LINE.replace(/,"hash":"[^"]*"/, ''), 'hash is missing'],
     [LINE.replace(/"salt":"[^"]*",/, ''), 'it has neither salt nor commitment'],
     [LINE.replace(/"time":"[^"]*"/, '"time":"today"'), 'time is not a time such as 2026-01-02T03:04:05.678Z'],
