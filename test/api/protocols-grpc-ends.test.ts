@@ -331,6 +331,19 @@ test('calls of another content type are closed with what they have sent: any num
   session.destroy();
 });
 
+test('calls of a connection whose messages come once all of them have begun are answered', async () => {
+  await using app = await GrpcApp.start({ listPlants: async () => page });
+  const session = rawSession(app.address);
+  await once(session, 'connect');
+  const calls = Array.from({ length: 64 }, () => rawStream(session, CALL).resume());
+  const statuses = calls.map(async (call) => (await once(call, 'trailers'))[0]['grpc-status']);
+  for (const call of calls) call.write(frame(Buffer.alloc(0)).subarray(0, 4));
+  await promisify(session.ping).call(session);
+  for (const call of calls) call.end(frame(Buffer.alloc(0)).subarray(4));
+  expect(await Promise.all(statuses)).toEqual(Array(64).fill('0'));
+  session.destroy();
+});
+
 test.each<[string, http2.OutgoingHttpHeaders, Uint8Array, number]>([
   ['its deadline has passed', { 'grpc-timeout': '50m' }, frame(Buffer.alloc(9), { length: 99 }), 4],
   ['its message is too long', {}, frame(Buffer.alloc(1), { length: MAX_MESSAGE + 1 }), 8],
