@@ -297,6 +297,9 @@ test('where an answer is late, the error says after how long, and in a page that
   vi.unstubAllGlobals();
 });
 
+/** What the Fetch standard makes of a redirect that is not followed. */
+const REDIRECT_IN_BROWSER = { type: { value: 'opaqueredirect' }, status: { value: 0 }, ok: { value: false } };
+
 test('a redirect is not followed: the error says what it is, and a write has no unknown outcome', async () => {
   using other = await scripted(WRITTEN);
   using fake = await scripted({ status: 301, headers: { location: `${other.url}/plants` } });
@@ -306,6 +309,12 @@ test('a redirect is not followed: the error says what it is, and a write has no 
     expect(error).toMatchObject({ status: 301, message: 'the answer is a redirect; set url to where it leads' });
   }
   expect(other.keys).toEqual([]);
+});
+
+test('a redirect whose status a browser withholds is told as one', async () => {
+  const fetch = async () => Object.defineProperties(new Response(), REDIRECT_IN_BROWSER);
+  const store = new PlantStore({ url: 'http://127.0.0.1:1', token: 'token', fetch });
+  await expect(store.get(7)).rejects.toMatchObject({ message: 'the answer is a redirect; set url to where it leads' });
 });
 
 test('fetch is called as browsers want it: as a function', async () => {
