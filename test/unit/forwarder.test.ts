@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ForwardRequestSchema, ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
@@ -115,6 +115,47 @@ test('a command that its sender gives up before it is sent is left to the commit
   forwarder.submit(command, undefined).catch(() => {});
   await expect(givenUp).rejects.toThrow('taken back');
   expect(await sent.promise).toBe(1);
+});
+
+test('a command is sent with the time that is left for it', async () => {
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const sent = Promise.withResolvers<number>();
+  const openLink: OpenLink = (_contact, listener) => {
+    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
+    onTestFinished(() => listener.ended(undefined));
+    return { send: ({ commands }) => sent.resolve(commands[0]!.timeLeft), finish: () => {}, close: () => {} };
+  };
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
+  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
+  await forwarder.opened;
+  forwarder.submit({ type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n }, undefined).catch(() => {});
+  const timeLeft = await sent.promise;
+  expect(timeLeft).toBeGreaterThan(0);
+  expect(timeLeft).toBeLessThanOrEqual(10_000);
+});
+
+test('a link stays open for as long as its writer answers, and is closed once that is silent', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  let closed = 0;
+  let answer = () => {};
+  const openLink: OpenLink = (_contact, { answered }) => {
+    answer = () => answered(create(ForwardResponseSchema));
+    return { send: () => {}, finish: () => {}, close: () => void closed++ };
+  };
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
+  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
+  for (let answers = 0; answers < 20; answers++) {
+    answer();
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(closed).toBe(0);
+  vi.advanceTimersByTime(5_000);
+  expect(closed).toBe(1);
+  await forwarder.closed;
 });
 
 test('what waits for the writer, sent or not, counts as pending: the bound on waiting commands is of both', async () => {
