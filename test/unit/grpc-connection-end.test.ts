@@ -61,10 +61,11 @@ const HEALTH_CHECK = Buffer.concat([
 ]);
 /** How the message of the answer begins. */
 const HEALTH = Buffer.of(0, 0, 0, 0, 2, 8);
-const GOAWAY = frame(FRAME.goaway, 0, 0, Buffer.alloc(8));
+const goaway = (debugData: number) => frame(FRAME.goaway, 0, 0, Buffer.alloc(8 + debugData));
+const GOAWAY = goaway(0);
 
 /** A client that has had an answer, says that it goes, and stays. */
-async function leaving(port: number): Promise<Socket> {
+async function leaving(port: number, farewell = GOAWAY): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
   onTestFinished(() => void socket.destroy());
   socket.write(HEALTH_CHECK);
@@ -75,7 +76,7 @@ async function leaving(port: number): Promise<Socket> {
       if (answer.includes(HEALTH)) resolve();
     });
   });
-  socket.write(GOAWAY);
+  socket.write(farewell);
   await once(socket, 'end');
   return socket;
 }
@@ -92,13 +93,21 @@ test('clients that have said that they go, and stay, lose their places to anothe
   await once(session(address), 'remoteSettings');
 });
 
-test('a client that has said that it goes, and stays, is left: what it sends then is refused', async () => {
-  const { port } = await startServer(100);
-  const socket = await leaving(port);
-  const sending = setInterval(() => socket.write(GOAWAY, () => {}), 100);
-  onTestFinished(() => clearInterval(sending));
-  await new Promise((resolve) => socket.once('close', resolve));
-}, 10_000);
+test.each([
+  ['', GOAWAY],
+  // So much that is no call has its session asked whether it is whole, which is over.
+  [' at length', goaway(12 * KIB)],
+])(
+  'a client that has said%s that it goes, and stays, is left: what it sends then is refused',
+  async (_, farewell) => {
+    const { port } = await startServer(100);
+    const socket = await leaving(port, farewell);
+    const sending = setInterval(() => socket.write(GOAWAY, () => {}), 100);
+    onTestFinished(() => clearInterval(sending));
+    await new Promise((resolve) => socket.once('close', resolve));
+  },
+  10_000,
+);
 
 test('a connection on which nothing is heard is over, however long the process stood still, and no other is', () => {
   const admission = new Admission({ maxInFlight: 8, maxWait: 60_000, requestMemory: 10_000_000 }, () => {});
