@@ -43,6 +43,35 @@ test('what is too much for a slow Kafka is published in smaller transactions', a
   await publisher.close();
 });
 
+test('while the log has nothing new, looks for it make no transaction', async () => {
+  let [looks, transactions] = [0, 0];
+  const looked = Promise.withResolvers<void>();
+  const publisher = new Publisher({
+    store: {
+      head: async () => EMPTY_HEAD,
+      async *read() {
+        if (++looks === 5) looked.resolve();
+        yield [];
+      },
+      unfinished: async () => [],
+      erasurePublished: async () => {},
+      lease: async () => true,
+    },
+    topic: {
+      open: async () => ({
+        start: { position: 0, hash: '' },
+        notice: undefined,
+        publish: async () => void transactions++,
+        close: () => {},
+      }),
+    },
+    onChange: () => {},
+  });
+  await looked.promise;
+  expect(transactions).toBe(0);
+  await publisher.close();
+});
+
 test('a reader whose group may not be joined says why', async () => {
   const refused = new Error('Not authorized to access group');
   const listeners = new Map<string, (event: { payload: { error: Error } }) => void>();
