@@ -129,11 +129,12 @@ test('what a log remembers of its tree is covered once a checkpoint of it is sig
   expect(await checkpoints.covers(EVENTS + 1)).toBe(true);
 });
 
-test('while a fault stands it is tried again, also after the store was away', async () => {
+test('while a fault stands it is tried again with nothing that is remembered, also after the store was away', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const answers = [new BrokenTreeError('a node is wrong'), new Error('away'), new Error('away')];
   const faults: (string | undefined)[] = [];
+  let forgotten = 0;
   const head = async () => {
     const error = answers.shift();
     if (error !== undefined) throw error;
@@ -142,11 +143,16 @@ test('while a fault stands it is tried again, also after the store was away', as
   const { privateKey: auditSigningKey } = generateKeyPairSync('ed25519');
   const settings = { auditSigningKey, dataDirectory: '', logOrigin: 'log.example' };
   const checkpoints = new LogCheckpoints({
-    ...{ head, signer: logSignerOnDemand(settings, {} as never), tree: { forget: () => {} } as never },
+    ...{ head, signer: logSignerOnDemand(settings, {} as never), tree: { forget: () => forgotten++ } as never },
     kept: { read: async () => undefined, replace: async () => undefined },
     onFault: (fault) => faults.push(fault?.message),
   });
   await expect(checkpoints.latest()).rejects.toThrow();
   await vi.advanceTimersByTimeAsync(15_000);
   expect(faults).toEqual([expect.stringContaining('a node is wrong'), undefined]);
+  // Once for the fault, and once for each further attempt.
+  expect(forgotten).toBe(4);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await checkpoints.latest();
+  expect(forgotten).toBe(4);
 });
