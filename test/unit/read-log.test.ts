@@ -138,3 +138,19 @@ test('who began to read the log during an erasure gets nothing of the owner once
   await reading.return(undefined);
   for (const each of [log, other]) await each.close();
 });
+
+test('who watches a log hears once that the store is out of reach, and once that it is back', async () => {
+  const { store } = await openMemoryStore();
+  const [away, stop] = [new Error('away'), new AbortController()];
+  // The look at the generation of rows asks for the head too, so that a poll may do so twice.
+  const looks = [true, true, true, true, false, false, false, true, true, true, true, false, false];
+  const head = async () => {
+    const isThere = looks.shift();
+    if (isThere === undefined) stop.abort();
+    if (isThere === false) throw away;
+    return store.head();
+  };
+  const told: unknown[] = [];
+  await new Follower(override(store, { head }), new Tail(EMPTY_HEAD)).watch(stop.signal, (fault) => told.push(fault));
+  expect(told).toEqual([undefined, away, undefined, away, undefined]);
+});
