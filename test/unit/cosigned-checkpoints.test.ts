@@ -57,3 +57,21 @@ test('of a log without the events that a witness has seen it is told, and the wi
   );
   await expect(cosigned.latest()).rejects.toThrow('a witness has cosigned events that this log does not have');
 });
+
+test('a witness that has not answered is asked nothing more, while enough others cosign each checkpoint', async () => {
+  let [size, requests] = [0, 0];
+  const slow = () => {
+    requests++;
+    return new Promise(() => {});
+  };
+  const quick = async () => ({ name: NAME, id: 1, bytes: new Uint8Array(72) });
+  const witnesses = [slow, quick].map((cosign, at) => ({ name: `${at}.example`, cosign }) as unknown as WitnessClient);
+  const cosigned = new CosignedCheckpoints({
+    checkpoints: { latest: async () => ({ ...CHECKPOINT, size: ++size }) },
+    ...{ witnesses, quorum: 1, onOutcome: () => {}, head: async () => EMPTY_HEAD, onFault: () => {} },
+  });
+  onTestFinished(() => cosigned.close());
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect((await cosigned.latest()).size).toBeGreaterThan(3);
+  expect(requests).toBe(1);
+});
