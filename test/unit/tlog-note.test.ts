@@ -46,6 +46,7 @@ describe('vkeys', () => {
     const [name, id, material] = EXAMPLE_KEY.split('+') as [string, string, string];
     for (const other of ['', `${name}+${id}`, `+${id}+${material}`, `${name} +${id}+${material}`, `${EXAMPLE_KEY}\n`])
       expect(() => parseVerifierKey(other), other).toThrow();
+    expect(() => parseVerifierKey(formatVerifierKey(noteSigner('fern\ud800', one).key))).toThrow('a vkey has the form');
     // An ML-DSA-44 key, which is known by its type.
     expect(() => parseVerifierKey(`${name}+${id}+Bg==`)).toThrow('not that of an Ed25519 key');
   });
