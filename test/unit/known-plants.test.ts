@@ -26,3 +26,13 @@ test('once rows are outdated, nothing is remembered of an owner who was looked u
   await known.close();
   expect(reads).toBe(1);
 });
+
+test('one owner after the other is learned', async () => {
+  const { store } = await openMemoryStore();
+  const known = new KnownPlants(new Follower(store, new Tail(EMPTY_HEAD)), 10);
+  for (const owner of ['alice', 'bob']) {
+    for (let times = 0; times < 2; times++) known.lookedUp([owner]);
+    await expect.poll(() => known.isThere(owner, 1n)).toBe(false);
+  }
+  await known.close();
+});
