@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { EventStreamParser } from '../../client/event-stream.ts';
 
 const STREAM =
-  'retry: 1000\n\n: comment\n\nevent: added\ndata: {"id":7}\n\nevent: ready\r\nid: 12\r\ndata: 1\r\ndata:2\r\n\r\n' +
+  'retry: 1000\nretry: soon\nafter: 5\n\n: comment\n\nevent: added\ndata: {"id":7}\n\nevent: ready\r\nid: 12\r\ndata: 1\r\ndata:2\r\n\r\n' +
   'data\rid\r\rid: 13\n\nevent: added\nid: 14\ndata: \u{1F33F}\n\nevent: cut\nid: 15\ndata: x\n';
 
 const EVENTS = [
