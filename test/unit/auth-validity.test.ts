@@ -88,12 +88,19 @@ test('it ends when another key takes the name of its own', async () => {
   expect(await whyOf(caller)).toBe('unknown_key');
 });
 
-test('it cannot be told while keys may not be used any more', async () => {
+test.each<[string, typeof enter]>([
+  ['', enter],
+  [
+    ' of a token that came before the first keys',
+    async (door, token) => door.authenticator.authenticate(`Bearer ${token}`),
+  ],
+])('it cannot be told%s while keys may not be used any more', async (_, judged) => {
   await using issuer = await Issuer.start();
   using door = trust(issuer, { maxStale: 0, timing: { refresh: 200, pause: 10, maxPause: 10, timeout: 100 } });
-  const caller = await enter(door, issuer.token());
+  const caller = await judged(door, issuer.token());
   await issuer.stop();
-  await expect.poll(() => caller.validity.holds, { timeout: 30_000 }).toBe(false);
+  await expect.poll(() => door.keys.ready(), { timeout: 30_000 }).toMatchObject({ ready: false });
+  expect(caller.validity.holds).toBe(false);
   expect(await whyOf(caller)).toBe('issuer_unavailable');
 });
 
