@@ -6,7 +6,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { ERRORS } from '../../src/domain/errors.ts';
 import { CACHING, EVENT_STREAM } from '../../src/transport/http/headers.ts';
 import { type HttpRule, httpRulesOf, isOptional, typeOf } from '../../src/transport/rest/http-rule.ts';
-import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS } from './text.ts';
+import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS, TAGS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -26,6 +26,9 @@ function openApiDocument(service: DescService): object {
         `404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    // The default of OpenAPI, which linters and generators want to be written down: the host that serves the document.
+    servers: [{ url: '/' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     security: [{ bearer: [] }],
     paths: pathsOf(rules),
     components: {

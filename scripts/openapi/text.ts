@@ -39,6 +39,7 @@ export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknow
     description: 'Maximum number of plants; 0 returns an empty list. Absent: all plants.',
   },
   'plantstore.v1.ListPlantsRequest.cursor': {
+    minLength: 1,
     description:
       'Continues an earlier list. Follow the `Link` header of that list, or send the value of `cursor` in its URL; do not build one.',
   },
@@ -57,6 +58,9 @@ export const ANSWERS: Readonly<Record<string, Readonly<Record<string, unknown>>>
   'plantstore.v1.PlantStoreService.GetPlant': { 'view=BASIC': PLANT, 'view=FULL': FULL_PLANT },
   'plantstore.v1.PlantStoreService.ListPlants': { 'view=BASIC': [PLANT], 'view=FULL': [FULL_PLANT] },
 };
+
+/** Texts of the tags that group the methods: the first parts of their paths. */
+export const TAGS: Readonly<Record<string, string>> = { plants: 'The plants of the owner whom the token names.' };
 
 /** Texts of methods, by full name, beyond the descriptors. */
 export const METHODS: Readonly<Record<string, { summary: string; description: string }>> = {

@@ -59,6 +59,12 @@ test('warns at each int64, and says what keeps its digits', () => {
   expect(info.description).toMatch(/`plantstore-client`/);
 });
 
+test('names its server, and describes each tag that an operation has', () => {
+  expect(document.servers).toEqual([{ url: '/' }]);
+  const used = Object.values(document.paths).flatMap((path) => Object.values(path).flatMap(({ tags }) => tags));
+  expect(document.tags).toEqual([...new Set(used)].map((name) => ({ name, description: expect.any(String) })));
+});
+
 test('has the paths and methods of the service, and no others', async () => {
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const method of METHODS.filter((name) => name !== 'CONNECT')) {
@@ -77,6 +83,18 @@ test('no parameter has an example, since a page that tries requests out would se
   expect(JSON.stringify((document.components as unknown as { parameters: object }).parameters)).not.toContain(
     'example',
   );
+});
+
+test('takes no empty parameter of a query, as the service takes none', async () => {
+  const ask = await newOwner();
+  const inQuery = document.paths['/plants']!.get!.parameters.filter((one) => 'in' in one && one.in === 'query');
+  expect(inQuery.length).toBeGreaterThan(0);
+  for (const parameter of inQuery) {
+    const { name, schema } = parameter as Exclude<typeof parameter, { $ref: string }>;
+    const validate = new Ajv2020({ formats: { int32: true } }).compile(schema);
+    const { status } = await ask('GET', `/plants?${name}=`);
+    expect({ name, status, taken: validate('') }).toEqual({ name, status: 400, taken: false });
+  }
 });
 
 test('takes the bodies that the service takes, and refuses those that it refuses', async () => {

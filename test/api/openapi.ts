@@ -10,9 +10,18 @@ export interface Answer {
   readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
 }
 
+/** A method of a path. */
+export interface Operation {
+  readonly tags: readonly string[];
+  readonly parameters: readonly (Reference | { readonly name: string; readonly in: string; readonly schema: Json })[];
+  readonly responses: Record<string, Answer | Reference>;
+}
+
 /** What tests read of the document at `/openapi.json`. */
 export interface Document {
-  readonly paths: Record<string, Record<string, { readonly responses: Record<string, Answer | Reference> }>>;
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Record<string, Record<string, Operation>>;
   readonly components: {
     readonly schemas: Json;
     readonly headers: Record<string, { readonly schema: Json }>;
