@@ -227,6 +227,21 @@ describe('the units of systemd', () => {
     }
   });
 
+  test.each(UNITS)('confine their program: %s', (path) => {
+    const confined = {
+      CapabilityBoundingSet: '',
+      NoNewPrivileges: 'yes',
+      PrivateDevices: 'yes',
+      ProtectSystem: 'strict',
+      RestrictNamespaces: 'yes',
+      // Two families for callers, one for sockets of the machine, and one by which Node reads the machine's addresses.
+      RestrictAddressFamilies: 'AF_UNIX AF_INET AF_INET6 AF_NETLINK',
+      SystemCallFilter: '@system-service',
+      UMask: '0077',
+    };
+    for (const [name, value] of Object.entries(confined)) expect([name, ...named(path, name)]).toEqual([name, value]);
+  });
+
   test.each([
     ['plantstore-verify.service', /audit verify$/],
     ['plantstore-backup.service', /audit checkpoint > .*audit key > .*backup/],
