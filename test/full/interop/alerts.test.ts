@@ -166,6 +166,18 @@ const FURTHER: readonly [name: string, fault: Fault, firing: readonly string[]][
 
 /** A test of promtool: half an hour of these series, and the alerts that fire then. */
 function caseOf(name: string, series: readonly Series[], firing: readonly string[]): object {
+  const expr = 'count by (alertname) (ALERTS{alertstate="firing"})';
+  const samples = firing.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 }));
+  return questionOf(name, series, expr, samples);
+}
+
+/** What an expression is after half an hour of these series, as promtool takes it. */
+function questionOf(
+  name: string,
+  series: readonly Series[],
+  expr: string,
+  samples: readonly { readonly labels: string; readonly value: number }[],
+): object {
   return {
     name,
     interval: '1m',
@@ -174,13 +186,7 @@ function caseOf(name: string, series: readonly Series[], firing: readonly string
       const text = Object.entries(all).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
       return { series: `${metric}{${text.join(',')}}`, values };
     }),
-    promql_expr_test: [
-      {
-        expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
-        eval_time: '30m',
-        exp_samples: firing.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
-      },
-    ],
+    promql_expr_test: [{ expr, eval_time: '30m', exp_samples: samples }],
   };
 }
 
@@ -204,4 +210,16 @@ test.runIf(promtool)('Prometheus fires each alert on its fault, and none on an i
     ),
   );
   expect(await judged([caseOf('well', healthy, []), ...faults])).toBe('');
+});
+
+test.runIf(promtool)('the dashboard says that the share of faults is 0, where none has happened', async () => {
+  const { panels }: { panels: { title: string; targets?: { expr: string }[] }[] } = JSON.parse(
+    readFileSync('docs/grafana-dashboard.json', 'utf8'),
+  );
+  const [target] = panels.find(({ title }) => title === 'Share of server faults')!.targets!;
+  const asked = target!.expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$(job|instance)/g, '.*');
+  const protocols = healthy.filter(({ name }) => name === `${REQUESTS}_count`).map(({ labels }) => labels.protocol);
+  expect(protocols).toContain('rest');
+  const none = [...new Set(protocols)].map((protocol) => ({ labels: `{protocol="${protocol}"}`, value: 0 }));
+  expect(await judged([questionOf('no fault', healthy, asked, none)])).toBe('');
 });
