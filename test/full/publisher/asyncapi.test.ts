@@ -50,6 +50,16 @@ test('the document is AsyncAPI 3', () => {
   expect(metaSchema({ ...document, channels: { events: { messages: 7 } } })).toBe(false);
 });
 
+test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
+  '%s has headers that are an object, as AsyncAPI demands, and a payload that generators can name',
+  (name) => {
+    const { messages, schemas } = document.components;
+    expect(messages[name].headers.type).toBe('object');
+    expect(messages[name].payload).toEqual({ $ref: `#/components/schemas/${name}` });
+    expect(schemas[name].title).toBe(name);
+  },
+);
+
 test('any event makes a message that the document describes', () => {
   fc.assert(
     fc.property(loggedArbitrary, (logged) => {
