@@ -1,5 +1,12 @@
 import { on, once } from 'node:events';
-import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  type DescService,
+  fromBinary,
+  getOption,
+} from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import {
@@ -11,7 +18,10 @@ import {
 } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts';
+import { NewPlantSchema } from '../../gen/plantstore/v1/plant_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { httpRulesOf } from '../../src/transport/rest/http-rule.ts';
 import { GrpcApp, type GrpcClient, unary } from '../support/grpc.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 
@@ -122,7 +132,14 @@ describe.each(['v1', 'v1alpha'])('reflection %s', (version) => {
         fieldsOf((await reflect(3, path)).get(4)!)[1].forEach(take);
     const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files.values()].reverse() }));
     expect(registry.get(name)).toBeDefined();
-    const methods = registry.getService(PLANT_STORE)?.methods.map((method) => method.name);
-    if (name === PLANT_STORE) expect(methods).toEqual(PlantStoreService.methods.map((method) => method.name));
+    if (name !== PLANT_STORE) return;
+    const described = registry.getService(PLANT_STORE)!;
+    expect(described.methods.map((method) => method.name)).toEqual(PlantStoreService.methods.map(({ name }) => name));
+    // The options too: the rules of REST, and which fields a caller must set.
+    const rulesOf = (one: DescService) => httpRulesOf(one).map(({ verb, path }) => [verb, path]);
+    expect(rulesOf(described)).toEqual(rulesOf(PlantStoreService));
+    const behaviorOf = ({ fields }: DescMessage) =>
+      fields.map((field) => [field.name, getOption(field, field_behavior)]);
+    expect(behaviorOf(registry.getMessage(NewPlantSchema.typeName)!)).toEqual(behaviorOf(NewPlantSchema));
   });
 });

@@ -1,4 +1,4 @@
-import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { type DescFile, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
@@ -9,6 +9,11 @@ import type { Registry } from '../definition.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
+/** What is read here of an answer of the library. */
+interface Answer {
+  readonly fileDescriptorResponse?: { fileDescriptorProto: readonly Uint8Array[] };
+}
+
 /** Most questions of a stream. A tool that reads everything asks about twenty; an answer has up to 30 KB. */
 const MAX_QUESTIONS = 64;
 
@@ -17,12 +22,16 @@ export function addReflection(server: Registry, services: readonly DescService[]
   const files = new Set<DescFile>();
   for (const { file } of services) collect(file, files);
   for (const file of [file_google_rpc_error_details, file_health_v1_health]) collect(file, files);
-  const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
+  const whole = new Map(
+    [...files].map(({ proto }) => [proto.name, Buffer.from(toBinary(FileDescriptorProtoSchema, proto))] as const),
+  );
+  const fileDescriptorProtos = [...whole.values()];
+  const complete = completing(whole);
   const { requestType } = healthService.Check!;
   const serve = (call: Call, info: (call: Call) => void) => {
     const timer = setTimeout(() => call.end(), timeout * 1_000).unref();
     call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
-    info(inStep(call));
+    info(inStep(call, complete));
   };
   // The library uses only the files of a definition.
   new ReflectionService({ definition: { ...requestType, fileDescriptorProtos } }).addToServer({
@@ -39,8 +48,25 @@ function collect(file: DescFile, files: Set<DescFile>): void {
   for (const dependency of file.dependencies) collect(dependency, files);
 }
 
+/**
+ * Puts the files themselves into an answer. The library encodes them anew, without the options that it does not know:
+ * those of REST (google.api.http), and which fields a caller must set.
+ */
+function completing(files: ReadonlyMap<string, Uint8Array>): (answer: Answer) => void {
+  // The library encodes each file once, so its name is read once.
+  const known = new WeakMap<Uint8Array, Uint8Array>();
+  const completed = (encoded: Uint8Array): Uint8Array => {
+    const file = known.get(encoded) ?? files.get(fromBinary(FileDescriptorProtoSchema, encoded).name)!;
+    known.set(encoded, file);
+    return file;
+  };
+  return ({ fileDescriptorResponse: response }) => {
+    if (response !== undefined) response.fileDescriptorProto = response.fileDescriptorProto.map(completed);
+  };
+}
+
 /** Pauses a call while its client does not read: the library would buffer. MAX_QUESTIONS answers at most. */
-function inStep(call: Call): Call {
+function inStep(call: Call, complete: (answer: Answer) => void): Call {
   const write = call.write.bind(call) as (answer: object) => boolean;
   let answers = 0;
   call.on('drain', () => call.resume());
@@ -54,6 +80,7 @@ function inStep(call: Call): Call {
         call.pause();
         return false;
       }
+      complete(answer);
       const taken = write(answer);
       if (!taken) call.pause();
       return taken;
