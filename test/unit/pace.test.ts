@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Nap, Pace } from '../../src/time/pause.ts';
+import { Pace, WakeablePause } from '../../src/time/pause.ts';
 
 /** As a process that is frozen: none of its timers runs meanwhile. */
 const standStill = (milliseconds: number) =>
@@ -24,11 +24,11 @@ test('a rest ends with the work', async () => {
   expect(await restAfter(900, AbortSignal.abort())).toBeLessThan(500);
 });
 
-test('a nap ends with its time, or as soon as it is woken, and says which', async () => {
-  const nap = new Nap();
-  nap.wake();
-  expect(await nap.take(1)).toBe(false);
-  const long = nap.take(600_000);
-  nap.wake();
+test('a wakeable pause ends with its time, or as soon as it is woken, and says which', async () => {
+  const pause = new WakeablePause();
+  pause.wake();
+  expect(await pause.wait(1)).toBe(false);
+  const long = pause.wait(600_000);
+  pause.wake();
   expect(await long).toBe(true);
 });
