@@ -139,7 +139,7 @@ test('what a reader does not take counts as memory, and no more once it is taken
   const channel = new Channel('alice');
   // Beside what the watch itself takes.
   const held: number[] = [];
-  const reader = { ...VIEWER, holds: (bytes: number) => held.push(bytes - 8 * 1024) };
+  const reader = { ...VIEWER, setHeld: (bytes: number) => held.push(bytes - 8 * 1024) };
   const list = async () => ({ plants: [], position: 0 });
   const watch = new Watch(keeper({ list, status: { head: 0 } }), channel, VALID, reader);
   for await (const _ of await watch.begin(undefined));
