@@ -170,6 +170,15 @@ describe('cosignatures', () => {
     expect(stated).toEqual([5_000, 5_000, 7_000]);
   });
 
+  test('of a time beyond an int64 are refused', () => {
+    const at = (seconds: bigint) => {
+      const note = signNote(checkpoint, [cosigner('witness.example', two, () => Number(seconds * 1_000n))]);
+      return () => openNote(note, [verifier]);
+    };
+    expect(at(2n ** 62n)().verified).toHaveLength(1);
+    expect(at(2n ** 63n)).toThrow('is invalid');
+  });
+
   test('of another time, of a note, or cut short are refused', () => {
     const cosignature = cosigner('witness.example', two).sign(checkpoint);
     const signed = (bytes: Uint8Array) => () =>
