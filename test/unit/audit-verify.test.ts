@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { contentsCheck } from '../../src/audit/checks/contents.ts';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
@@ -12,6 +13,7 @@ import type { State } from '../simulation/store/state.ts';
 import { fillForTampering, verdictOf } from '../store/audit-tampering.ts';
 import { encoded } from '../support/encoded.ts';
 import { added, append, chain, project } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
 import { type Database, SIGNED, TAMPERINGS, withoutContent } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 
@@ -120,4 +122,19 @@ test.each([
   );
   expect(await check.take(events)).toBeUndefined();
   expect((await check.finish())?.position).toBe(place);
+});
+
+test('a repair changes no more plants at once than a step of the read model may', async () => {
+  const { store, memory } = open();
+  const plants = Array.from({ length: 2 * store.advanceLimit + 1 }, (_, id) => added('alice', BigInt(id)));
+  await append(store, ...plants);
+  await project(store);
+  for (const { plantId } of plants) await memory.removePlant('alice', plantId);
+  const steps: number[] = [];
+  const advance: Store['advance'] = (from, to, changes, nodes) => {
+    steps.push(changes.inserts.length);
+    return store.advance(from, to, changes, nodes);
+  };
+  for await (const _ of repairReadModel(override(store, { advance })));
+  expect(steps.filter((inserts) => inserts > 0)).toEqual([store.advanceLimit, store.advanceLimit, 1]);
 });
