@@ -95,27 +95,19 @@ export async function steadyView(
   const begun = unfinished.filter((each) => each.position <= Math.min(to, head) && isIntact(each));
   const isLater = (erasure: number) =>
     erasure > head || (erasure > to && unfinished.some(({ position }) => position === erasure));
-  /** Events without content so far, by the erasure that removed it. */
-  const missing = new Map<number, number>();
-
-  function removed(position: number, erasedBy: number): void {
-    // Contents that it removes may have been read before.
-    if (isLater(erasedBy)) throw new ErasedMeanwhileError({ position, erasedBy });
-    missing.set(erasedBy, (missing.get(erasedBy) ?? 0) + 1);
-  }
-
-  /** Whose contents it removes is not known any more. So none that was read may be among them. */
-  function checkErasure({ position, erases }: LoggedEvent, erased: number): void {
-    const isUnknown = isWhole && erases === undefined && isLater(position);
-    if (isUnknown && (missing.get(position) ?? 0) < erased) throw new ErasedMeanwhileError();
-  }
+  /** Whether the event is a later erasure, and is complete by now: whose contents it removed is not known any more. */
+  const isUnknown = ({ position, erases }: LoggedEvent, erased: number) =>
+    isWhole && erased > 0 && erases === undefined && isLater(position);
 
   return {
     take: (events) =>
       events.map((event) => {
         const shown = asErased(event, begun);
-        if (shown.erasedBy !== undefined) removed(shown.position, shown.erasedBy);
-        else if (event.event?.type === 'OwnerErased') checkErasure(event, event.event.erased);
+        const { position, erasedBy } = shown;
+        // Contents that it removes may have been read before.
+        if (erasedBy !== undefined && isLater(erasedBy)) throw new ErasedMeanwhileError({ position, erasedBy });
+        if (event.event?.type === 'OwnerErased' && isUnknown(event, event.event.erased))
+          throw new ErasedMeanwhileError();
         return shown;
       }),
     shown: (event) => asErased(event, begun),

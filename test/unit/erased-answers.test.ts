@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ErasedMeanwhileError, steadyView } from '../../src/audit/steady.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -79,3 +80,18 @@ test.each<['get' | 'list', (log: EventLog) => Promise<unknown>, unknown]>([
     for (const each of [log, other]) await each.close();
   },
 );
+
+test('a view of the log tells of contents that it had shown before, whether their erasure is seen by them or by its event', async () => {
+  const { store, log } = await opened(2);
+  const [first, second] = (await arrayOf(store.read(0))).flat();
+  const erasing = log.erase({ owner: 'gone', actor: 'operator' });
+  while (!('appended' in (await erasing.next()).value!));
+  const [byContent, byEvent] = [await steadyView(store, { to: 2 }), await steadyView(store, { to: 2 })];
+  for (const view of [byContent, byEvent]) expect(view.take([first!, second!])).toEqual([first, second]);
+  await arrayOf(erasing);
+  const [erased, , erasure] = (await arrayOf(store.read(0))).flat();
+  expect([erasure!.type, erasure!.erases]).toEqual(['OwnerErased', undefined]);
+  expect(() => byContent.take([erased!])).toThrow(ErasedMeanwhileError);
+  expect(() => byEvent.take([erasure!])).toThrow(ErasedMeanwhileError);
+  await log.close();
+});
