@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, Socket } from 'node:net';
 import { pino } from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 import { ReadPace } from '../../src/transport/grpc/read-pace.ts';
@@ -124,6 +124,27 @@ test('a connection on which nothing is heard is over, however long the process s
     for (const { connection } of [silent, heard]) connection.check(10);
   }
   expect(heard.socket.destroyed).toBe(false);
+});
+
+test('a connection that is closed is looked at no more', async () => {
+  const { address } = await startServer(100);
+  // At what it holds, and at how much it sends.
+  const looks = (['look', 'readSince'] as const).map((name) => vi.spyOn(GrpcConnection.prototype, name));
+  onTestFinished(() => {
+    for (const look of looks) look.mockRestore();
+  });
+  const looked = () => looks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  const client = session(address);
+  for (const { mock } of looks) await expect.poll(() => mock.calls.length).toBeGreaterThan(0);
+  client.destroy();
+  await expect
+    .poll(async () => {
+      const before = looked();
+      // It looks four times a second.
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      return looked() - before;
+    })
+    .toBe(0);
 });
 
 test('frames that are no call do not count as headers without an end', async () => {
