@@ -133,6 +133,8 @@ describe('proofs', () => {
     for (const [n, older] of [
       [3, 4],
       [3, -1],
+      [3, 0.5],
+      [2 ** 53, 1],
     ] as const)
       await expect(proveTree(n, older, tree)).rejects.toThrow(ProofError);
   });
