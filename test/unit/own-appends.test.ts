@@ -41,9 +41,14 @@ describe.each([
   /** A log that has plant 1 and has forwarded an addition of plant 1 to a writer that never tells the outcome. */
   async function inDoubt(commitLimit: number) {
     const { store, cleanup } = await openSqliteStore();
-    await append(store, { ...added('alice', 1n), idempotencyKey });
     const led = override(store, { lease: async () => false, leaseholder: async () => WRITER });
     const log = await openLog(led, { onFault: nothing, limits: { commitLimit } });
+    const add = (id: bigint, key?: string) => {
+      const plant = { id, name: 'Fern', tag: undefined };
+      return log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant, idempotencyKey: key });
+    };
+    // Here, since it has joined no others: it was in no doubt.
+    await add(1n, idempotencyKey);
     const sent = Promise.withResolvers<LinkListener>();
     let [links, sends] = [0, 0];
     log.join({
@@ -60,10 +65,6 @@ describe.each([
       },
     });
     const isLinked = (times: number) => expect.poll(() => [links, log.status.role]).toEqual([times, 'forwards']);
-    const add = (id: bigint, idempotencyKey?: string) => {
-      const plant = { id, name: 'Fern', tag: undefined };
-      return log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant, idempotencyKey });
-    };
     await isLinked(1);
     const answer = add(1n, idempotencyKey).then(
       ({ position }) => position,
