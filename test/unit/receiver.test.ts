@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { ForwardRequestSchema, type ForwardResponse } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { messageOf } from '../../src/log/forward/messages.ts';
 import { Receiver } from '../../src/log/forward/receiver.ts';
+import { openLog } from '../../src/log/log.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
 import { Tail } from '../../src/log/tail/tail.ts';
 import { openMemoryStore } from '../simulation/store/open-memory.ts';
+import { override } from '../support/faulty-store.ts';
 
 const COMMAND = { type: 'DeletePlant', owner: 'alice', actor: 'alice', id: 1n } as const;
 const forwarded = (number: number) =>
@@ -45,4 +48,37 @@ test('a writer that hands on says so at once, so that the others keep their comm
     { outcome: { case: 'refused' }, number: 1 },
   ]);
   expect(said.slice(1).every(({ leaving }) => leaving)).toBe(true);
+});
+
+test('who hands on being the writer has done so once the commands of the others are answered', async () => {
+  const { store } = await openMemoryStore();
+  const [appending, append] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = override(store, {
+    append: async (events) => {
+      appending.resolve();
+      await append.promise;
+      return store.append(events);
+    },
+  });
+  const log = await openLog(held, { onFault: () => {} });
+  const contact = () => ({ address: 'this' });
+  const openLink = () => expect.unreachable();
+  const receiver = log.join({ contact, openLink, onReachable: () => {}, onFault: () => {} });
+  await expect.poll(() => log.status.role).toBe('writer');
+  const said: ForwardResponse[] = [];
+  const reception = receiver.begin(
+    (response) => said.push(response),
+    () => {},
+  );
+  const plant = { id: 1n, name: 'Fern', tag: undefined };
+  const add = { type: 'AddPlant', owner: 'alice', actor: 'alice', plant } as const;
+  await expect.poll(() => said.length).toBeGreaterThan(0);
+  const commands = [messageOf(add, { number: 1, eventId: randomUUID(), timeLeft: 10_000 })];
+  reception.receive(create(ForwardRequestSchema, { commands }));
+  await appending.promise;
+  const handedOn = log.handOn();
+  append.resolve();
+  await handedOn;
+  expect(said.flatMap(({ outcomes }) => outcomes)).toMatchObject([{ number: 1, outcome: { case: 'applied' } }]);
+  await log.close();
 });
