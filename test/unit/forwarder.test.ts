@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ForwardRequestSchema, ForwardResponseSchema } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../src/domain/idempotency.ts';
 import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS, plantOfTexts, withId } from '../../src/domain/plant.ts';
+import type { Cancellation } from '../../src/log/commit/committer.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { Forwarder, type ForwardingParts } from '../../src/log/forward/forwarder.ts';
 import type { Link, OpenLink } from '../../src/log/forward/link.ts';
@@ -201,4 +203,30 @@ test('a command with a field that the writer does not know ends the link: nobody
   command.$unknown = [{ no: 1_000, wireType: 0, data: Uint8Array.of(1) }];
   link.send(create(ForwardRequestSchema, { commands: [command] }));
   expect(String(await ended.promise)).toContain('UNIMPLEMENTED');
+});
+
+test('the commands of an instance whose link is cut are given up at the writer, unless they are decided', async () => {
+  const identity = selfSigned();
+  const { store } = await openMemoryStore();
+  const follower = new Follower(store, new Tail(EMPTY_HEAD));
+  const taken = Promise.withResolvers<Cancellation>();
+  const submit: ConstructorParameters<typeof Receiver>[0]['submit'] = (_command, cancellation) => {
+    taken.resolve(cancellation!);
+    return new Promise(() => {});
+  };
+  const receiver = new Receiver({ follower, submit, observer: undefined, onFault: () => {} });
+  receiver.open('secret');
+  const addInternal = (registry: Registry) => addForwarding(registry, () => receiver);
+  await using app = await GrpcApp.start({}, { identity, addInternal, isInstance: () => true });
+  const contact = { address: app.address, secret: 'secret', certificate: leafCertificate(identity) };
+  const answered = Promise.withResolvers<void>();
+  const link = linksOf(() => identity)(contact, { answered: () => answered.resolve(), ended: () => {} });
+  await answered.promise;
+  const command = { type: 'DeletePlant', owner: 'alice', actor: 'alice', id: 7n } as const;
+  const commands = [messageOf(command, { number: 1, eventId: randomUUID(), timeLeft: 10_000 })];
+  link.send(create(ForwardRequestSchema, { commands }));
+  const cancellation = await taken.promise;
+  expect(cancellation.aborted).toBe(false);
+  link.close();
+  await expect.poll(() => cancellation.aborted).toBe(true);
 });
