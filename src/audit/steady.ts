@@ -203,7 +203,7 @@ export const exportedEvents = (store: Store, after: number, end: number): AsyncG
   steadily(store, () => eventsWithErasures(store, after, end), 1);
 
 async function* eventsWithErasures(store: Store, after: number, end: number): AsyncGenerator<readonly LoggedEvent[]> {
-  const view = await steadyView(store, { isWhole: after === 0 });
+  const view = await steadyView(store);
   for (let [last, to] = [after, end]; last < to; ) {
     const goal = to;
     for await (const events of wholeRange(store, last, goal)) {
