@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { moment, subjectKey, time } from '../../src/cli/arguments.ts';
+import { moment, plantId, subjectKey, time } from '../../src/cli/arguments.ts';
 
 test('a fraction below a millisecond is between two of them, however many digits it has', () => {
   const whole = Date.parse('2026-01-02T03:04:05.678Z');
@@ -22,4 +22,11 @@ test('the key of a subject is a whole one: a part of one would begin another era
   const [hex, base64] = [key.toString('hex'), key.toString('base64')];
   for (const text of ['', hex.slice(0, 22), hex.slice(1), `${hex}0`, base64.slice(0, 22), ` ${base64}`, `${base64}!`])
     expect(() => subjectKey(text), text).toThrow('the 16 bytes of a key');
+});
+
+test('the id of a plant is any int64, and no other number', () => {
+  const [least, most] = [-(2n ** 63n), 2n ** 63n - 1n];
+  for (const id of [least, 0n, most]) expect(plantId(`${id}`)).toBe(id);
+  for (const text of [`${least - 1n}`, `${most + 1n}`, '', '0x10', '1.0', ' 7'])
+    expect(() => plantId(text), text).toThrow('a whole number from -9223372036854775808 to 9223372036854775807');
 });
