@@ -153,6 +153,7 @@ test.each(
     [LIST, '{"view":7}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"view":7.5}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"limit":-1}', 'limit must be an integer from 0 to 2147483647'],
+    [LIST, '{"limit":2147483648}', 'limit must be an integer from 0 to 2147483647'],
     [LIST, '{"cursor":7}', 'cursor must be a string'],
     [LIST, '{"cursor":9007199254740993}', 'cursor must be a string'],
     [CREATE, '{"plant":{"id":7,"name":9007199254740993}}', 'plant.name must be a string'],
