@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CLIENT_LEFT, OVERLOADED, OWNER_BUSY } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
@@ -466,6 +467,24 @@ describe('over gRPC', () => {
     expect(begun).toBeLessThan(50);
     while (admission.turns.waiting > 0) await setImmediate();
     expect(begun).toBe(100);
+  });
+
+  test('connections that close while a token is verified take none of those whose TLS does not count', async () => {
+    const admission = new Admission({ ...limits, requestMemory: 100_000_000 }, nothing);
+    const opened = () => {
+      const socket = new TLSSocket(new Socket());
+      return { socket, connection: new GrpcConnection(socket, admission, pace, nothing) };
+    };
+    opened().connection.verified('alice');
+    for (let closed = 0; closed < 20; closed++) {
+      const { socket, connection } = opened();
+      socket.destroy();
+      await once(socket, 'close');
+      connection.verified('alice');
+    }
+    const before = admission.held;
+    opened().connection.verified('alice');
+    expect(admission.held).toBe(before);
   });
 
   test('calls of a connection that is closed wait for no turn', async () => {
