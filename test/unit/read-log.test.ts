@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { Follower } from '../../src/log/tail/follower.ts';
@@ -153,4 +153,15 @@ test('who watches a log hears once that the store is out of reach, and once that
   const told: unknown[] = [];
   await new Follower(override(store, { head }), new Tail(EMPTY_HEAD)).watch(stop.signal, (fault) => told.push(fault));
   expect(told).toEqual([undefined, away, undefined, away, undefined]);
+});
+
+test('a log that has nothing to do closes without waiting for a timer', async () => {
+  const { store } = await openMemoryStore();
+  await append(store, added('alice', 1n));
+  await project(store);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const log = await openLog(store, { onFault: () => {} });
+  for (let turns = 0; turns < 100; turns++) await turn();
+  await log.close();
 });
