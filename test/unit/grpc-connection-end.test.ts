@@ -126,23 +126,23 @@ test('a connection on which nothing is heard is over, however long the process s
   expect(heard.socket.destroyed).toBe(false);
 });
 
-test('a connection that is closed is looked at no more', async () => {
+test('a connection that is closed is checked no more', async () => {
   const { address } = await startServer(100);
   // At what it holds, and at how much it sends.
-  const looks = (['look', 'readSince'] as const).map((name) => vi.spyOn(GrpcConnection.prototype, name));
+  const checks = (['check', 'readSince'] as const).map((name) => vi.spyOn(GrpcConnection.prototype, name));
   onTestFinished(() => {
-    for (const look of looks) look.mockRestore();
+    for (const check of checks) check.mockRestore();
   });
-  const looked = () => looks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  const checked = () => checks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
   const client = session(address);
-  for (const { mock } of looks) await expect.poll(() => mock.calls.length).toBeGreaterThan(0);
+  for (const { mock } of checks) await expect.poll(() => mock.calls.length).toBeGreaterThan(0);
   client.destroy();
   await expect
     .poll(async () => {
-      const before = looked();
-      // It looks four times a second.
+      const before = checked();
+      // It checks four times a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
-      return looked() - before;
+      return checked() - before;
     })
     .toBe(0);
 });
