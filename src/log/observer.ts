@@ -24,8 +24,11 @@ export type ForwardOutcome = 'applied' | 'refused' | 'returned' | 'lost';
 
 /** Observes the commands between instances. Its methods must be as fast as those of LogObserver. */
 export interface ForwardObserver {
-  /** Called for each outcome. `milliseconds`: from submission to answer, 0 without one. `reason`: of a refusal. */
-  forwarded(outcome: ForwardOutcome, milliseconds: number, reason?: Reason): void;
+  /**
+   * Called for each outcome. `seconds`: from submission to the writer's answer; undefined without one. `reason`: of a
+   * refusal, also by this instance.
+   */
+  forwarded(outcome: ForwardOutcome, seconds?: number, reason?: Reason): void;
   /** Called with the number of commands that arrived from another instance. */
   taken(commands: number): void;
 }

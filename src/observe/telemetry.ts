@@ -55,8 +55,8 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   };
   const forwarding: ForwardObserver = {
     taken,
-    forwarded(outcome, milliseconds, reason) {
-      forwarded(outcome, milliseconds);
+    forwarded(outcome, seconds, reason) {
+      forwarded(outcome, seconds);
       if (reason !== undefined) log.refused(reason);
     },
   };

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { forwardMetrics } from '../../src/observe/metrics/counts.ts';
 import { Metrics } from '../../src/observe/metrics/metrics.ts';
 import { cosigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
@@ -161,6 +162,19 @@ test('all who read how long the event loop worked get the same of it', async () 
   for (const [index, read] of [...readers, ...readers].entries())
     expect((await read()) - before[index % 2]!).toBeGreaterThan(0.15);
   expect((await metrics.scrape()).text).not.toContain('eventloop_lag');
+});
+
+test('the time of a forwarded command is one to the answer of the writer, which not every command gets', async () => {
+  const metrics = new Metrics();
+  const told = forwardMetrics(metrics);
+  told.forwarded('applied', 0.5);
+  told.forwarded('refused', 0.25, 'OVERLOADED');
+  // This instance refused it, or the link ended.
+  told.forwarded('refused', undefined, 'OVERLOADED');
+  told.forwarded('lost');
+  const { text } = await metrics.scrape();
+  expect(text).toContain('plantstore_forward_duration_seconds_sum 0.75\nplantstore_forward_duration_seconds_count 2\n');
+  expect(text).toContain('plantstore_commands_forwarded_total{outcome="refused"} 2\n');
 });
 
 test('names say the unit, and the kind of a count', () => {

@@ -191,11 +191,11 @@ export class Forwarder {
 
   #settle(forwarded: Forwarded, outcome: Outcome['outcome']): void {
     if (outcome.case === 'returned') {
-      this.#options.observer?.forwarded('returned', 0);
+      this.#options.observer?.forwarded('returned');
       this.#forward(forwarded);
     } else if (outcome.case === 'refused') this.#refuse(forwarded, errorOf(outcome.value));
     else if (outcome.case === 'applied') {
-      this.#options.observer?.forwarded('applied', monotonic() - forwarded.begun);
+      this.#options.observer?.forwarded('applied', secondsSince(forwarded.begun));
       this.#byEvent.delete(forwarded.eventId);
       const { eventId } = outcome.value;
       const position = Number(outcome.value.position);
@@ -205,7 +205,7 @@ export class Forwarder {
   }
 
   #refuse(forwarded: Forwarded, error: PlantStoreError): void {
-    this.#options.observer?.forwarded('refused', monotonic() - forwarded.begun, error.reason);
+    this.#options.observer?.forwarded('refused', secondsSince(forwarded.begun), error.reason);
     this.#byEvent.delete(forwarded.eventId);
     forwarded.reject(error);
   }
@@ -235,7 +235,7 @@ export class Forwarder {
   /** Commits a command here. `after`: set if the command was sent; the highest position that was sent with it. */
   #commit(forwarded: Forwarded, after?: number): void {
     const { command, eventId, deadline, cancellation, resolve, reject } = forwarded;
-    if (after !== undefined) this.#options.observer?.forwarded('lost', 0);
+    if (after !== undefined) this.#options.observer?.forwarded('lost');
     const doubt = after === undefined ? undefined : { after, landed: () => forwarded.landed };
     const answered = () => {
       this.#byEvent.delete(eventId);
@@ -279,3 +279,5 @@ function bytesOf(command: Command): number {
       return bytes;
   }
 }
+
+const secondsSince = (begun: number): number => (monotonic() - begun) / 1000;

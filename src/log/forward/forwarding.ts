@@ -91,7 +91,7 @@ export class Forwarding {
     if (this.#current === undefined || committer.doubts > 0) return committer.submit(command, cancellation);
     const refusal = committer.refusal(this.pending);
     if (refusal === undefined) return this.#current.submit(command, cancellation);
-    this.#options.observer?.forwarded('refused', 0, refusal.reason);
+    this.#options.observer?.forwarded('refused', undefined, refusal.reason);
     return Promise.reject(refusal);
   }
 

@@ -80,9 +80,9 @@ export function forwardMetrics(metrics: Metrics): ForwardObserver {
     buckets: COMMAND_SECONDS,
   });
   return {
-    forwarded(outcome, milliseconds) {
+    forwarded(outcome, seconds) {
       forwarded.inc({ outcome });
-      if (outcome === 'applied' || outcome === 'refused') duration.observe(milliseconds / 1000);
+      if (seconds !== undefined) duration.observe(seconds);
     },
     taken: (commands) => taken.inc(commands),
   };
