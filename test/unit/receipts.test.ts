@@ -156,3 +156,14 @@ test('while a fault stands it is tried again with nothing that is remembered, al
   await checkpoints.latest();
   expect(forgotten).toBe(4);
 });
+
+test('of a log that was replaced no level of the tree is told, although it is remembered', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  onTestFinished(cleanup);
+  await fill(store, EVENTS, ALICE.owner);
+  const [changed, reason] = [new AbortController(), new Error('the log was replaced')];
+  const tree = new Tree(store, changed.signal);
+  for (const level of [0, 1]) expect(await tree.readTile({ level, index: 0, width: 2 })).toHaveLength(64);
+  changed.abort(reason);
+  for (const level of [0, 1]) await expect(tree.readTile({ level, index: 0, width: 2 })).rejects.toBe(reason);
+});
