@@ -4,6 +4,7 @@ import { EraseOwnerRequestSchema } from '../../gen/plantstore/v1/erasure_service
 import { createScopePolicy } from '../../src/auth/principal.ts';
 import { implementErasure } from '../../src/erasure/service.ts';
 import type { EraseRequest } from '../../src/log/erasure/eraser.ts';
+import { MayNotEraseError } from '../../src/log/store.ts';
 import { pause } from '../../src/time/pause.ts';
 import { ALICE } from '../support/principal.ts';
 
@@ -47,4 +48,20 @@ test('an erasure is repeated by the key of its subject, which has 16 bytes', asy
   for (const length of [1, 15, 17])
     await expect(outcomeOf(new Uint8Array(length))).rejects.toMatchObject({ reason: 'INVALID_FIELD' });
   expect(keys).toEqual([key, undefined]);
+});
+
+test.each([
+  ['a store that may not erase', new MayNotEraseError(), 'MAY_NOT_ERASE', 'may not update `events`'],
+  ['a store that is away', new Error('ECONNREFUSED'), 'STORE_UNAVAILABLE', 'cannot be reached now; try again'],
+])('%s is told as that', async (_, fault, reason, message) => {
+  const log = {
+    erase: () => {
+      throw fault;
+    },
+  };
+  const principal = { ...ALICE, scopes: new Set(['plants:erase']) };
+  const request = create(EraseOwnerRequestSchema, { owner: 'alice' });
+  const call = { principal, signal: new AbortController().signal };
+  const stream = implementErasure(log, createScopePolicy([])).eraseOwner(request, call);
+  await expect(stream.next()).rejects.toMatchObject({ reason, message: expect.stringContaining(message) });
 });
