@@ -75,3 +75,20 @@ test('a witness that has not answered is asked nothing more, while enough others
   expect((await cosigned.latest()).size).toBeGreaterThan(3);
   expect(requests).toBe(1);
 });
+
+test('after a time in which no checkpoint could be signed, the next one is cosigned', async () => {
+  let attempts = 0;
+  const latest = async () => {
+    if (++attempts <= 2) throw new Error('the store is away');
+    return CHECKPOINT;
+  };
+  const cosign = async () => ({ name: NAME, id: 1, bytes: new Uint8Array(72) });
+  const cosigned = new CosignedCheckpoints({
+    checkpoints: { latest },
+    witnesses: [{ name: NAME, cosign } as unknown as WitnessClient],
+    ...{ quorum: 1, onOutcome: () => {}, head: async () => EMPTY_HEAD, onFault: () => {} },
+  });
+  onTestFinished(() => cosigned.close());
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect((await cosigned.latest()).size).toBe(5);
+});
