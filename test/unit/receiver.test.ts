@@ -82,3 +82,38 @@ test('who hands on being the writer has done so once the commands of the others 
   expect(said.flatMap(({ outcomes }) => outcomes)).toMatchObject([{ number: 1, outcome: { case: 'applied' } }]);
   await log.close();
 });
+
+test('commands of other instances count among those that wait, and are refused beyond the bound', async () => {
+  const { store } = await openMemoryStore();
+  const append = Promise.withResolvers<void>();
+  const held = override(store, { append: (events) => append.promise.then(() => store.append(events)) });
+  const log = await openLog(held, { onFault: () => {}, limits: { queue: 2 } });
+  const openLink = () => expect.unreachable();
+  const receiver = log.join({
+    contact: () => ({ address: 'this' }),
+    openLink,
+    onReachable: () => {},
+    onFault: () => {},
+  });
+  await expect.poll(() => log.status.role).toBe('writer');
+  const said: ForwardResponse[] = [];
+  const reception = receiver.begin(
+    (response) => said.push(response),
+    () => {},
+  );
+  await expect.poll(() => said.length).toBeGreaterThan(0);
+  const commands = [1, 2, 3].map((number) =>
+    messageOf(
+      { type: 'AddPlant', owner: 'alice', actor: 'alice', plant: { id: BigInt(number), name: 'Fern', tag: undefined } },
+      { number, eventId: randomUUID(), timeLeft: 10_000 },
+    ),
+  );
+  reception.receive(create(ForwardRequestSchema, { commands }));
+  const outcomes = () => said.flatMap((response) => response.outcomes);
+  await expect
+    .poll(outcomes)
+    .toMatchObject([{ number: 3, outcome: { case: 'refused', value: { reason: 'OVERLOADED' } } }]);
+  append.resolve();
+  await expect.poll(() => outcomes().length).toBe(3);
+  await log.close();
+});
