@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { counted } from '../domain/counted.ts';
 import { tryLock } from '../file-lock.ts';
-import { makePrivateFolder, readText, sync, wordsOf } from '../files.ts';
+import { readText, sync, wordsOf } from '../files.ts';
 import { CannotSignError } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
@@ -91,7 +91,6 @@ export function keptIn(path: string, onPassedOver: (why: string) => void): KeptC
     replace: async (next, extended, key) => {
       const draft = `${path}.draft`;
       try {
-        makePrivateFolder(dirname(path));
         const other = await alone(`${path}.lock`, async () => {
           const found = await readKept(path, key);
           const isOther = typeof found === 'object' && found.note !== extended?.note;
