@@ -91,9 +91,10 @@ export class Scene {
     const db = this.#client.db(database);
     for (;;) {
       const [last] = await db.collection<{ _id: number }>('events').find().sort({ _id: -1 }).limit(1).toArray();
-      const checkpoint = await db
-        .collection<{ _id: string; position: number }>('plants')
-        .findOne({ _id: 'checkpoint' });
+      const checkpointIn = (name: string, _id: string) =>
+        db.collection<{ _id: string; position: number }>(name).findOne({ _id });
+      // 1.0.0 keeps it in a collection of its own.
+      const checkpoint = (await checkpointIn('plants', 'checkpoint')) ?? (await checkpointIn('checkpoints', 'plants'));
       if ((checkpoint?.position ?? 0) >= (last?._id ?? 0)) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
