@@ -38,18 +38,25 @@ export interface Side {
 /** The windows of each side in each work, by name; those of one index were measured in one round. */
 export type Comparison = Readonly<Record<string, Readonly<Record<string, readonly Measured[]>>>>;
 
+/** The same in order, from another one on. */
+function rotated<T>(all: readonly T[], by: number): readonly T[] {
+  const first = by % all.length;
+  return [...all.slice(first), ...all.slice(0, first)];
+}
+
 /** The middle one of some numbers. */
 export const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
 /**
- * Lets the sides do each work in turns, so that what else the machine does meets all of them, round after round.
+ * Lets the sides do each work in turns, so that what else the machine does meets all of them, round after round. Each
+ * round begins with another side: the first one pays for what changes with the work.
  */
 export async function compare(works: readonly string[], sides: readonly Side[], effort: Effort): Promise<Comparison> {
   const comparison: Record<string, Record<string, Measured[]>> = {};
   for (let round = effort.warmUp > 0 ? -1 : 0; round < effort.rounds; round++)
     for (const work of works)
-      for (const side of sides) {
+      for (const side of rotated(sides, Math.max(round, 0))) {
         const measured = await side.run(work, round < 0 ? effort.warmUp : effort.seconds);
         if (measured === undefined || round < 0) continue;
         comparison[work] ??= {};
