@@ -133,18 +133,22 @@ test('a connection that is closed is checked no more', async () => {
   onTestFinished(() => {
     for (const check of checks) check.mockRestore();
   });
-  const checked = () => checks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  /** The connections that are checked from now on. It checks four times a second. */
+  const checked = async () => {
+    for (const { mock } of checks) mock.contexts.length = 0;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    return checks.map(({ mock }) => new Set(mock.contexts));
+  };
+  // Those of other tests.
+  const [held, sending] = await checked();
   const client = session(address);
-  for (const { mock } of checks) await expect.poll(() => mock.calls.length).toBeGreaterThan(0);
+  const ours = async () => {
+    const [now, paced] = await checked();
+    return [[...now!].filter((one) => !held!.has(one)).length, [...paced!].filter((one) => !sending!.has(one)).length];
+  };
+  await expect.poll(ours).toEqual([1, 1]);
   client.destroy();
-  await expect
-    .poll(async () => {
-      const before = checked();
-      // It checks four times a second.
-      await new Promise((resolve) => setTimeout(resolve, 600));
-      return checked() - before;
-    })
-    .toBe(0);
+  await expect.poll(ours).toEqual([0, 0]);
 });
 
 test('frames that are no call do not count as headers without an end', async () => {
