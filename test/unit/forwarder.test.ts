@@ -74,24 +74,29 @@ test('however long and many the commands of one turn are, no message is too long
   await forwarder.closed;
 });
 
-test('a command that alone is longer than a message should be is sent in one of its own', async () => {
+/** A forwarder on an open link, whose messages go to `send` and are not answered. */
+async function unanswered(send: Link['send']): Promise<Forwarder> {
   const { store } = await openMemoryStore();
   const follower = new Follower(store, new Tail(EMPTY_HEAD));
-  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
-  const sizes: number[] = [];
-  const all = Promise.withResolvers<void>();
   const openLink: OpenLink = (_contact, listener) => {
     setImmediate(() => listener.answered(create(ForwardResponseSchema)));
-    const send: Link['send'] = ({ commands }) => {
-      if (sizes.length === 2) throw new Error('a message more than there are commands');
-      sizes.push(commands.length);
-      if (sizes.reduce((sum, size) => sum + size) === 2) all.resolve();
-    };
     onTestFinished(() => listener.ended(undefined));
     return { send, finish: () => {}, close: () => {} };
   };
+  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
   const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
   await forwarder.opened;
+  return forwarder;
+}
+
+test('a command that alone is longer than a message should be is sent in one of its own', async () => {
+  const sizes: number[] = [];
+  const all = Promise.withResolvers<void>();
+  const forwarder = await unanswered(({ commands }) => {
+    if (sizes.length === 2) throw new Error('a message more than there are commands');
+    sizes.push(commands.length);
+    if (sizes.reduce((sum, size) => sum + size) === 2) all.resolve();
+  });
   const command: Command = { type: 'DeletePlant', owner: 'a'.repeat(70_000), actor: 'a', id: 1n };
   for (let commands = 0; commands < 2; commands++) forwarder.submit(command, undefined).catch(() => {});
   await all.promise;
@@ -99,17 +104,8 @@ test('a command that alone is longer than a message should be is sent in one of 
 });
 
 test('a command that its sender gives up before it is sent is left to the committer, which withdraws it', async () => {
-  const { store } = await openMemoryStore();
-  const follower = new Follower(store, new Tail(EMPTY_HEAD));
   const sent = Promise.withResolvers<number>();
-  const openLink: OpenLink = (_contact, listener) => {
-    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
-    onTestFinished(() => listener.ended(undefined));
-    return { send: ({ commands }) => sent.resolve(commands.length), finish: () => {}, close: () => {} };
-  };
-  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
-  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
-  await forwarder.opened;
+  const forwarder = await unanswered(({ commands }) => sent.resolve(commands.length));
   const command: Command = { type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n };
   const leaving = new AbortController();
   const givenUp = forwarder.submit(command, leaving.signal);
@@ -120,17 +116,8 @@ test('a command that its sender gives up before it is sent is left to the commit
 });
 
 test('a command is sent with the time that is left for it', async () => {
-  const { store } = await openMemoryStore();
-  const follower = new Follower(store, new Tail(EMPTY_HEAD));
   const sent = Promise.withResolvers<number>();
-  const openLink: OpenLink = (_contact, listener) => {
-    setImmediate(() => listener.answered(create(ForwardResponseSchema)));
-    onTestFinished(() => listener.ended(undefined));
-    return { send: ({ commands }) => sent.resolve(commands[0]!.timeLeft), finish: () => {}, close: () => {} };
-  };
-  const parts = { follower, committer, commitLimit: 10_000, observer: undefined };
-  const forwarder = new Forwarder(openLink, { address: '', secret: '' }, parts);
-  await forwarder.opened;
+  const forwarder = await unanswered(({ commands }) => sent.resolve(commands[0]!.timeLeft));
   forwarder.submit({ type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n }, undefined).catch(() => {});
   const timeLeft = await sent.promise;
   expect(timeLeft).toBeGreaterThan(0);
