@@ -1,6 +1,9 @@
 import type { Reason } from '../domain/errors.ts';
 
-/** Of an append. `conflict`: another instance was faster. `unknown`: the rest may or may not be in the log. */
+/**
+ * Of an append. `conflict`: another instance was faster, or the store refused an event after the first. `unknown`: the
+ * rest may or may not be in the log.
+ */
 export type AppendOutcome = 'landed' | 'conflict' | 'unknown';
 
 /** Observes the committer. It runs on the committer's path, so its methods must be fast and must not throw. */
