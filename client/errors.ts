@@ -52,11 +52,6 @@ export class IdempotencyKeyReusedError extends PlantStoreError {
   override readonly name = 'IdempotencyKeyReusedError';
 }
 
-/** Deprecated: no call of this client fails so any more. An erasure refuses nobody's writes. */
-export class OwnerBeingErasedError extends PlantStoreError {
-  override readonly name = 'OwnerBeingErasedError';
-}
-
 /** The token is missing, invalid or expired. */
 export class UnauthenticatedError extends PlantStoreError {
   override readonly name = 'UnauthenticatedError';
@@ -113,7 +108,6 @@ export const CLASSES: Readonly<Record<string, Class>> = {
   PLANT_ALREADY_EXISTS: PlantAlreadyExistsError,
   PLANT_NOT_FOUND: PlantNotFoundError,
   IDEMPOTENCY_KEY_REUSED: IdempotencyKeyReusedError,
-  OWNER_BEING_ERASED: OwnerBeingErasedError,
   AUTHORIZATION_MALFORMED: UnauthenticatedError,
   TOKEN_MISSING: UnauthenticatedError,
   TOKEN_INVALID: UnauthenticatedError,

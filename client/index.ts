@@ -7,7 +7,6 @@ export {
   InternalError,
   InvalidRequestError,
   OutcomeUnknownError,
-  OwnerBeingErasedError,
   PermissionDeniedError,
   PlantAlreadyExistsError,
   PlantNotFoundError,

@@ -3,7 +3,7 @@ import { CLASSES, errorOf, PlantStoreError } from '../../client/errors.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
 
 /** Reasons that no caller of REST meets. */
-const ELSEWHERE = ['CANCELLED', 'COUNT_OUTDATED', 'EVENT_NOT_FOUND', 'MAY_NOT_ERASE'];
+const ELSEWHERE = ['CANCELLED', 'COUNT_OUTDATED', 'EVENT_NOT_FOUND', 'MAY_NOT_ERASE', 'OWNER_BEING_ERASED'];
 
 test('each reason that REST can give has a class, and no other has', () => {
   const reasons = Object.keys(ERRORS).filter((reason) => !ELSEWHERE.includes(reason));

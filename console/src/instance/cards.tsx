@@ -36,6 +36,9 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
           {counted(metric('tail_events') ?? 0, 'event')}, {shown('tail_bytes', size)}
         </Fact>
         <Fact name="Commands waiting">{shown('commands_pending')}</Fact>
+        {metric('cosigned_checkpoint_age_seconds') !== undefined && (
+          <Fact name="Cosigned">{cosigned === undefined ? 'nothing yet' : counted(cosigned, 'event')}</Fact>
+        )}
         <Fact name="Erasures under way">{metric('erasures_pending') ? shown('erasures_pending') : undefined}</Fact>
       </Card>
       <Card title="Kafka">
@@ -44,9 +47,6 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
           <Fact name="Behind">
             {counted(lag, 'event')}, {shown('publisher_lag_seconds')} s
           </Fact>
-        )}
-        {metric('cosigned_checkpoint_age_seconds') !== undefined && (
-          <Fact name="Cosigned">{cosigned === undefined ? 'nothing yet' : counted(cosigned, 'event')}</Fact>
         )}
       </Card>
       <Card title="Requests">

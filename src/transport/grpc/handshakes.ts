@@ -60,12 +60,12 @@ export class Handshakes {
     this.#admission = admission;
     this.#milliseconds = milliseconds;
     this.#plain = plain;
-    this.server = createServer({ ...options, handshakeTimeout: milliseconds, ALPNProtocols: ['h2'] }, (socket) => {
+    this.server = createServer({ ...options, ALPNProtocols: ['h2'] }, (socket) => {
       const handshake = this.#byName.get(nameOf(socket));
       if (handshake !== undefined) this.#over(handshake);
       agreed(socket);
     });
-    // A failed or slow handshake leaves its connection open.
+    // A failed handshake leaves its connection open.
     this.server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
@@ -223,6 +223,6 @@ class Handshake extends Connection {
   }
 }
 
-/** What tells an open connection from all others: of the socket that it was begun on, TLS has no more. */
+/** The addresses of a connection. Nothing else of a TLS socket tells on which socket its handshake began. */
 const nameOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;

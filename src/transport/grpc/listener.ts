@@ -4,22 +4,22 @@ import type { Admission } from '../admission/admission.ts';
 import { type Certificates, type FollowedCertificates, type Identity, optionsOf } from './certificates.ts';
 import { Handshakes } from './handshakes.ts';
 
-/** Longest TLS handshake, and longest wait for a first byte where that tells whether one comes, in milliseconds. */
+/** Milliseconds for a TLS handshake, and for the first byte where it tells TLS from plaintext, at most. */
 const HANDSHAKE_TIMEOUT = 20_000;
 
 /** What connections to the gRPC port are encrypted with. */
 export interface ListenerTls {
   /** With these, every connection is. */
   readonly tls?: FollowedCertificates | undefined;
-  /** Otherwise those are that begin with TLS, as instances' do; the others are in plaintext. Undefined: all of them. */
+  /** Without `tls`: what a connection that begins with TLS gets, such as another instance's. The others stay plain. */
   readonly identity?: Identity | undefined;
 }
 
 /**
  * A server that accepts connections and passes them on. It replaces that of grpc-js, which does not bound connections
- * and allows two minutes for a handshake; here it is `requestTimeout`, in seconds. Changed certificates apply to later
- * connections; open ones keep theirs. Call `endHandshakes` when the server is closed: a client that sends nothing would
- * hold up its end.
+ * and allows two minutes for a handshake; here it is HANDSHAKE_TIMEOUT, or `requestTimeout` if that is shorter, in
+ * seconds. Changed certificates apply to later connections; open ones keep theirs. Call `endHandshakes` when the server
+ * is closed: a client that sends nothing would hold up its end.
  */
 export function createListener(
   { tls, identity, admission }: ListenerTls & { readonly admission: Admission },

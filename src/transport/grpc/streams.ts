@@ -44,8 +44,9 @@ export class OpenStreams {
   #held = 0;
   /** Bytes of requests' messages that have come. */
   #messages = 0;
-  /** Bytes that had been read when the last stream began; and those, but for messages, that are of no such headers. */
+  /** Bytes that had been read when the last stream began. */
   #begun = 0;
+  /** Bytes that had been read, but for those of messages, and certainly are of no headers without an end. */
   #before = 0;
   /** At the last check: bytes that had not ended in the headers of a stream; what incomplete requests took, at most. */
   #unfinished = 0;
