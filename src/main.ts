@@ -10,7 +10,7 @@ import { aboutDataDirectory, withOtherPorts } from './start/start-error.ts';
 import { start } from './start.ts';
 
 /**
- * Most milliseconds that shutdown may take after the grace: DRAIN_LIMIT (transport/call-limits.ts), and the commands
+ * Most milliseconds that shutdown may take after the grace: DRAIN_LIMIT (transport/listeners.ts), and the commands
  * that the log has taken.
  */
 const STOP_LIMIT = 25_000;

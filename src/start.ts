@@ -30,7 +30,6 @@ import { listening } from './start/start-error.ts';
 import { keepOthersOut, openStore } from './start/store.ts';
 import { openTransparency, type Transparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
-import { STREAM_LIMIT } from './transport/call-limits.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole, registerInstance } from './transport/console/console.ts';
 import { stopping } from './transport/failure.ts';
@@ -38,7 +37,7 @@ import { followCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
-import { reportCrowd } from './transport/listeners.ts';
+import { reportCrowd, STREAM_LIMIT } from './transport/listeners.ts';
 
 /** Bounds the work on proofs and tiles. Readers of the public log share the permits of one owner. */
 const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };

@@ -3,8 +3,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import type { Authenticate } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
-import { DRAIN_LIMIT } from '../transport/call-limits.ts';
-import { closeWide, listenWide } from '../transport/listeners.ts';
+import { closeWide, DRAIN_LIMIT, listenWide } from '../transport/listeners.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 
 /** Adds the REST interface of the plants. */

@@ -82,17 +82,3 @@ const GRPC_LIMIT = /^\d{1,8}[HMSmun]$/;
 /** Whether a `grpc-timeout` is one, or there is none. */
 export const isLimit = (limit: string | string[] | undefined): boolean =>
   limit === undefined || GRPC_LIMIT.test(String(limit));
-
-/*
- * When an instance stops, in milliseconds (docs/architecture.md, "How an instance stops"). Each limit leaves time for
- * what follows it, and all of them for the rest of STOP_LIMIT (main.ts).
- */
-
-/** For streams of Connect and gRPC to end. */
-export const STREAM_LIMIT = 9_000;
-
-/** After that, for the last status of a gRPC call to reach its caller. Its connection is then closed. */
-export const STATUS_LIMIT = 200;
-
-/** For requests over HTTP/1.1 to end, streams among them. Their connections are then closed. */
-export const DRAIN_LIMIT = 10_000;

@@ -12,6 +12,20 @@ const LISTENERS = 16;
 /** Milliseconds between two log lines about connections that ended because there were too many. */
 const REPORT_INTERVAL = 10_000;
 
+/*
+ * When an instance stops, in milliseconds (docs/architecture.md, "How an instance stops"). Each limit leaves time for
+ * what follows it, and all of them for the rest of STOP_LIMIT (main.ts).
+ */
+
+/** For streams of Connect and gRPC to end. */
+export const STREAM_LIMIT = 9_000;
+
+/** After that, for the last status of a gRPC call to reach its caller. Its connection is then closed. */
+export const STATUS_LIMIT = 200;
+
+/** For requests over HTTP/1.1 to end, streams among them. Their connections are then closed. */
+export const DRAIN_LIMIT = 10_000;
+
 /** The listeners beside the server's own. */
 const others = new WeakMap<Server, Server[]>();
 
