@@ -80,11 +80,16 @@ async function checkErased(store: Store, end: number, imported: readonly LoggedE
     }
 }
 
+/** The store may append fewer, and then says at the next one whether it refuses that. */
 async function append(store: Store, events: readonly LoggedEvent[]): Promise<void> {
-  if (events.length > 0 && (await store.append(events)) < events.length)
-    throw new Error(
-      'another process writes to the store; stop the service that uses it, and import into an empty store',
-    );
+  for (let rest = events; rest.length > 0; ) {
+    const appended = await store.append(rest);
+    if (appended === 0)
+      throw new Error(
+        'another process writes to the store; stop the service that uses it, and import into an empty store',
+      );
+    rest = rest.slice(appended);
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ import type { OwnerErased } from '../../src/domain/events.ts';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
-import type { Store } from '../../src/log/store.ts';
+import { RefusedAppendError, type Store } from '../../src/log/store.ts';
 import { encoded } from '../support/encoded.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
@@ -102,6 +102,28 @@ export function auditContract(name: string, open: OpenDatabase): void {
         await expect(imported(events)).rejects.toThrow('another log');
         await expect(imported([])).rejects.toThrow('more than the 0 to import');
         expect(await readLog(store)).toHaveLength(1);
+        await from.cleanup();
+      }),
+    );
+
+    test(
+      'an import says why the store refuses an event, and takes that for no other process that writes',
+      on(async ({ store }) => {
+        const from = await open();
+        const events = await append(from.store, added('alice', 1n), added('alice', 2n), added('alice', 3n));
+        const imported = (third: () => Promise<number>) => {
+          const refusing = override(store, {
+            append: (sent) => (sent[0]!.position === 3 ? third() : store.append(sent.slice(0, -1))),
+          });
+          const all = async function* () {
+            yield events;
+          };
+          return drain(importLog(refusing, all()));
+        };
+        const refused = new RefusedAppendError('a validator refuses the event');
+        await expect(imported(() => Promise.reject(refused))).rejects.toThrow(refused);
+        expect((await store.head()).position).toBe(2);
+        await expect(imported(async () => 0)).rejects.toThrow('another process writes to the store');
         await from.cleanup();
       }),
     );
