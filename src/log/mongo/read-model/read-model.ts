@@ -91,9 +91,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
       return mongoSnapshot(db, isCheckpoint(found) ? standingOf(found) : undefined, moment, reads);
     },
 
-    /**
-     * Every transaction that adds rows changes the checkpoint's document, or a stand-in, so that two of them conflict.
-     */
+    /** Every transaction that adds rows changes the checkpoint's document, so that two of them conflict. */
     async advance(from, to, changes, nodes) {
       return transactions.run(async (session) => {
         if (await hasRows(collections, session, changes.erased)) return false;
