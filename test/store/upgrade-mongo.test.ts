@@ -1,5 +1,5 @@
 import { Binary, Long } from 'mongodb';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/requirements.ts';
 import { openMongo } from '../../src/log/mongo/store.ts';
@@ -113,6 +113,13 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
     const steps = upgradeMongo(`mongodb://${mongod.address}/none?replicaSet=later`, repairReadModel, back);
     await expect(steps.next()).rejects.toThrow('contains no plant store');
     expect(waits).toBeGreaterThan(0);
+  });
+
+  test('waits for no MongoDB that the URI can never reach', async () => {
+    const option = `${former.uri.includes('?') ? '&' : '?'}minPoolSize=200`;
+    const waited = vi.fn();
+    await expect(former.upgrade(former.uri + option, waited)).rejects.toThrow('MONGODB_URI is not valid: ');
+    expect(waited).not.toHaveBeenCalled();
   });
 
   test('leaves a new store alone, and refuses what is none', async () => {

@@ -16,10 +16,11 @@ import {
   walked,
 } from '../upgrade.ts';
 import { CHECKPOINT_ID, type Collections, checkpointIn, collectionsOf } from './collections.ts';
-import { COMMAND_LIMIT, withCallLimit } from './connection/client.ts';
-import { CODE, explain, hasCode, ignoring, isPassing } from './connection/errors.ts';
+import { COMMAND_LIMIT, invalidUri, withCallLimit } from './connection/client.ts';
+import { CODE, explain, hasCode, ignoring, isOfUri, isPassing } from './connection/errors.ts';
 import { checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { type EventDocument, toEventDocument, toLoggedEvent } from './documents.ts';
+import { mayUpgrade } from './rights.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 import { unconnected } from './store.ts';
 
@@ -42,8 +43,8 @@ const FORMER_READ_MODEL = /^(checkpoints|plants_[1-9][0-9]*)$/;
  * read model is made from them, by `repair`. May end at any moment, and the next call goes on; several calls at once do
  * each other no harm. So where MongoDB does not answer, or the primary is gone, it begins again after a call of
  * `onWait`, however long that lasts. From the first write on, 1.0.0 refuses the database. Rejects with
- * UnsuitableDatabaseError when there is nothing to take over, an instance runs, a right is missing, or an event does
- * not verify.
+ * UnsuitableDatabaseError when there is nothing to take over, an instance runs, a right is missing, an event does not
+ * verify, or the URI can never be used.
  */
 export async function* upgradeMongo(
   uri: string,
@@ -60,6 +61,7 @@ export async function* upgradeMongo(
         taken ??= store();
         return yield* upgraded(db, taken, repair, attempt);
       } catch (error) {
+        if (isOfUri(error)) throw invalidUri(error);
         if (!isPassing(error)) throw error;
         onWait((explain(error) as Error).message);
       }
@@ -87,7 +89,7 @@ async function* upgraded(
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
   // A missing right is told before anything is done.
-  await store.requireEraseRights();
+  if (!(await mayUpgrade(db))) throw mayNot();
   if (!attempt.isAlone) await checkStopped(collections);
   const isUpgrading = { _id: 'schema', isUpgrading: true } as const;
   try {
