@@ -112,6 +112,22 @@ describe.runIf(HAS_MONGODB)('repairs on MongoDB', () => {
     await cleanup();
   });
 
+  test.each<[string, (db: Db) => Promise<unknown>]>([
+    ['dropped', (db) => db.dropCollection('plants')],
+    ['renamed', (db) => db.renameCollection('plants', 'plants_before')],
+  ])('a list that is read while the rows are %s does not end as if it were whole', async (_, change) => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    await project(store);
+    const snapshot = await store.snapshot();
+    await using client = new MongoClient(uri);
+    await change(client.db());
+    const lost = 'the store has lost the checkpoint of its read model';
+    for (const rows of [snapshot.list('alice', undefined), snapshot.all()])
+      await expect(rows[Symbol.asyncIterator]().next()).rejects.toThrow(lost);
+    await cleanup();
+  });
+
   test.each([
     ['id', { owner: 'alice', id: new Int32(2) }],
     ['owner', { owner: new Int32(7), id: Long.fromNumber(2) }],

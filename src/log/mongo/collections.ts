@@ -7,8 +7,8 @@ export const CHECKPOINT_ID = 'checkpoint';
 
 /**
  * The checkpoint of the read model, which changes in one transaction with the rows and the nodes of the tree. It is a
- * document of `plants`, so that rows cannot be lost, replaced or restored without it: nothing is decided on rows that
- * are not those of a checkpoint.
+ * document of `plants`: where that is dropped, renamed or emptied, the checkpoint is gone with the rows, and nothing is
+ * decided on rows that come anew.
  */
 export interface CheckpointDocument {
   readonly _id: typeof CHECKPOINT_ID;

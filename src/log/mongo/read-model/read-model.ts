@@ -164,14 +164,16 @@ function mongoSnapshot(db: Db, standing: Standing | undefined, moment: Timestamp
   async function find(filter: Document, limit: number): Promise<Page<OwnedRow>> {
     const aggregate = {
       aggregate: 'plants',
-      pipeline: firstRowsStages(filter, limit),
+      pipeline: [...firstRowsStages(filter, limit), AND_CHECKPOINT],
       cursor: {},
       readConcern: { level: 'snapshot', atClusterTime: moment },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const [found] = isClosed ? [] : await withCallLimit(db.runCursorCommand(aggregate, FOUND_ROWS).toArray());
+    const found = isClosed ? [] : await withCallLimit(db.runCursorCommand(aggregate, FOUND_ROWS).toArray());
     if (isClosed) throw new Error('the snapshot is closed');
-    return pageOf(found as FoundRows | undefined, limit);
+    // A server before 7.0 reads nothing, at any moment, of a collection that was dropped since.
+    if (standing !== undefined && found.at(-1)?._id !== CHECKPOINT_ID) throw lostCheckpoint();
+    return pageOf(found.find(({ _id }) => _id === null) as FoundRows | undefined, limit);
   }
 
   return {
