@@ -118,6 +118,17 @@ describe.each(['v1', 'v1alpha'])('reflection %s', (version) => {
     expect(names).toEqual(expect.arrayContaining(['grpc.health.v1.Health', PLANT_STORE]));
   });
 
+  test.each([
+    [4, 'plantstore.v1.Nothing'],
+    [4, 'constructor'],
+    [4, '__proto__'],
+    [3, 'toString'],
+  ])('says that there is no file (of field %d: %s)', async (field, name) => {
+    const reader = new BinaryReader((await reflect(field, name)).get(7)!);
+    reader.tag();
+    expect(reader.int32()).toBe(status.NOT_FOUND);
+  });
+
   test.each([PLANT_STORE, 'grpc.health.v1.Health', 'google.rpc.ErrorInfo'])('describes %s', async (name) => {
     const answer = (await reflect(4, name)).get(4)!;
     const files = new Map<string, FileDescriptorProto>();

@@ -9,9 +9,10 @@ import type { Registry } from '../definition.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
-/** What is read here of an answer of the library. */
+/** What is read and written here of an answer of the library. */
 interface Answer {
-  readonly fileDescriptorResponse?: { fileDescriptorProto: readonly Uint8Array[] };
+  fileDescriptorResponse?: { fileDescriptorProto: readonly Uint8Array[] } | undefined;
+  errorResponse?: { readonly errorCode: Status; readonly errorMessage: string };
 }
 
 /** Most questions of a stream. A tool that reads everything asks about twenty; an answer has up to 30 KB. */
@@ -50,7 +51,8 @@ function collect(file: DescFile, files: Set<DescFile>): void {
 
 /**
  * Puts the files themselves into an answer. The library encodes them anew, without the options that it does not know:
- * those of REST (google.api.http), and which fields a caller must set.
+ * those of REST (google.api.http), and which fields a caller must set. Under a name that every object has, such as
+ * `constructor`, it finds an empty file: there is none.
  */
 function completing(files: ReadonlyMap<string, Uint8Array>): (answer: Answer) => void {
   // The library encodes each file once, so its name is read once.
@@ -60,8 +62,12 @@ function completing(files: ReadonlyMap<string, Uint8Array>): (answer: Answer) =>
     known.set(encoded, file);
     return file;
   };
-  return ({ fileDescriptorResponse: response }) => {
-    if (response !== undefined) response.fileDescriptorProto = response.fileDescriptorProto.map(completed);
+  return (answer) => {
+    const { fileDescriptorResponse: response } = answer;
+    if (response?.fileDescriptorProto[0]?.length === 0) {
+      answer.fileDescriptorResponse = undefined;
+      answer.errorResponse = { errorCode: Status.NOT_FOUND, errorMessage: 'not found' };
+    } else if (response !== undefined) response.fileDescriptorProto = response.fileDescriptorProto.map(completed);
   };
 }
 
