@@ -43,7 +43,10 @@ async function rightsOf(db: Db): Promise<(needed: Rights) => string[]> {
   if (authInfo.authenticatedUsers.length === 0) return () => [];
   const privileges: readonly Privilege[] = authInfo.authenticatedUserPrivileges;
   const has = (collection: string, action: string) =>
-    privileges.some(({ resource, actions }) => covers(resource, db, collection) && actions.includes(action));
+    privileges.some(
+      ({ resource, actions }) =>
+        covers(resource, db, collection) && (actions.includes(action) || actions.includes('anyAction')),
+    );
   return (needed) =>
     Object.entries(needed).flatMap(([collection, actions]) =>
       actions.filter((action) => !has(collection, action)).map((action) => `${action} on ${collection}`),

@@ -348,6 +348,9 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     const without = [resource('events'), ...ROLE.privileges.slice(1)];
     await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
     await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+    const anything = { resource: { db: 'plantstore', collection: '' }, actions: ['anyAction'] };
+    await onPlantstore.db('plantstore').command({ createRole: 'any', privileges: [anything], roles: [] });
+    await onPlantstore.db('plantstore').command({ createUser: 'any', pwd: password, roles: ['any'] });
     await onPlantstore.db('plantstore').command({ ...AUDITOR, roles: [] });
     await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['auditor'] });
     const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
@@ -390,6 +393,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       readable,
       expect.stringMatching(/^warn +store .* may not update on events, so only another one can erase owners: run /),
     ]);
+    expect(await doctor(`any:${password}`)).toEqual([readable]);
     expect(await doctor(`auditor:${password}`)).toEqual([
       readable,
       expect.stringMatching(
