@@ -159,13 +159,26 @@ test('events whose positions do not follow the log are rejected, with nothing ap
   expect(await store.append([third!])).toBe(1);
 });
 
-test.each(['events', 'idempotency_keys'])('an event that a trigger keeps out of %s is refused', async (table) => {
+const KEEPS_OUT = {
+  'a trigger that ignores events': 'CREATE TRIGGER foreign_one BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END',
+  'a trigger that ignores keys':
+    'CREATE TRIGGER foreign_one BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END',
+  'a trigger that refuses events':
+    "CREATE TRIGGER foreign_one BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no'); END",
+  'a trigger that ends the transaction':
+    "CREATE TRIGGER foreign_one BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(ROLLBACK, 'no'); END",
+  'a unique index': 'CREATE UNIQUE INDEX foreign_one ON events (owner)',
+};
+
+test.each(Object.entries(KEEPS_OUT))('an event that is kept out of the log by %s is refused', async (_, foreign) => {
   const events = await append(store, { ...added('alice', 1n), idempotencyKey: 'a' });
-  withDatabase((db) => db.exec(`CREATE TRIGGER t BEFORE INSERT ON ${table} BEGIN SELECT RAISE(IGNORE); END`));
+  withDatabase((db) => db.exec(foreign));
   const next = () => append(store, added('alice', 2n), { ...added('alice', 3n), idempotencyKey: 'b' });
-  await expect(next()).rejects.toThrow(new RefusedAppendError('a trigger of the database keeps the event out'));
+  await expect(next()).rejects.toThrow(
+    new RefusedAppendError('a trigger or an index of the database keeps the event out'),
+  );
   expect(await readLog(store)).toEqual(events);
-  withDatabase((db) => db.exec('DROP TRIGGER t'));
+  withDatabase((db) => db.exec(`DROP ${foreign.includes('INDEX') ? 'INDEX' : 'TRIGGER'} foreign_one`));
   const appended = await next();
   expect(await readLog(store)).toEqual([...events, ...appended]);
 });

@@ -37,10 +37,21 @@ const KEYS_IN_USE = `owner, plant_id, iif(idempotency_key IS NULL OR EXISTS (SEL
   WHERE (found.owner, found.idempotency_key, found.position) = (events.owner, events.idempotency_key, events.position)),
   idempotency_key, x'')`;
 
-/** Throws if a trigger of somebody else has SQLite ignore the row, which then is no error of SQLite. */
+/** SQLite's code of a constraint. No row of this release breaks one: the head is read under the write lock. */
+const CONSTRAINT = 19;
+
+/** Throws RefusedAppendError if what somebody else made refuses the row: by an error, or by having SQLite ignore it. */
 function insertRow(statement: StatementSync, ...values: SQLInputValue[]): void {
-  if (statement.run(...values).changes !== 1)
-    throw new RefusedAppendError('a trigger of the database keeps the event out');
+  let cause: unknown;
+  try {
+    if (statement.run(...values).changes === 1) return;
+  } catch (error) {
+    const { errcode = 0 } = error as { readonly errcode?: number };
+    // An extended code has the code in its low byte.
+    if ((errcode & 0xff) !== CONSTRAINT) throw error;
+    cause = error;
+  }
+  throw new RefusedAppendError('a trigger or an index of the database keeps the event out', { cause });
 }
 
 const prepareQueries = (db: DatabaseSync) => ({
