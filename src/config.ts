@@ -28,16 +28,17 @@ export type Config = ReturnType<typeof loadConfig>;
  * where others may reach it, and MEMORY has to fit into the heap of this process.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { serves = true } = {}) {
-  const problems: string[] = [];
+  const problems = new Problems();
   const values = readAll(environment, problems);
   const issuer = issuerOf(environment, values, problems, serves);
-  const grpcTls = grpcTlsOf(values, problems);
+  const grpcTls = grpcTlsOf(environment, values, problems);
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
-  problems.push(...equalPorts(values));
-  const memory = memoryOf(values, serves ? problems : []);
-  const shares = sharesOf(memory, values, serves ? problems : []);
-  if (problems.length > 0) throw new ConfigError(problems);
+  refuseEqualPorts(values, problems);
+  const ofMemory = serves ? problems : new Problems();
+  const memory = memoryOf(values, ofMemory);
+  const shares = sharesOf(memory, values, ofMemory);
+  if (problems.lines.length > 0) throw new ConfigError(problems.lines);
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
@@ -129,16 +130,36 @@ function distance(one: string, other: string): number {
   return row.at(-1)!;
 }
 
+type Name = keyof Settings;
+
+/** What is wrong with the environment. */
+class Problems {
+  readonly lines: string[] = [];
+  readonly #wrong = new Set<Name>();
+
+  /** Adds what is wrong with one value by itself. */
+  ofValue(name: Name, line: string): void {
+    this.#wrong.add(name);
+    this.lines.push(line);
+  }
+
+  /** Adds what is wrong with some settings together, unless one of them is wrong by itself: then nobody knows yet. */
+  ofValues(names: readonly Name[], line: string): void {
+    if (!names.some((name) => this.#wrong.has(name))) this.lines.push(line);
+  }
+}
+
 /** Said of a value whose fault may be there. */
 const ENDS = ', without a line end, blanks or quotes around it';
 
-function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
+function readAll(environment: NodeJS.ProcessEnv, problems: Problems): Values {
   const entries = Object.entries(SETTINGS).map(([name, { expected, schema, fallback, isSecret }]) => {
     const value = environment[name] || fallback;
     if (value === undefined) return [name, undefined];
     const result = schema.safeParse(value);
     const found = isSecret ? 'invalid (value hidden)' : JSON.stringify(value);
-    if (!result.success) problems.push(`${name} is ${found}; expected ${expected}${hasStrayEnds(value) ? ENDS : ''}`);
+    const line = `${name} is ${found}; expected ${expected}${hasStrayEnds(value) ? ENDS : ''}`;
+    if (!result.success) problems.ofValue(name as Name, line);
     return [name, result.data];
   });
   return Object.fromEntries(entries);
@@ -146,15 +167,15 @@ function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
 
 const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 
-function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[], serves: boolean) {
+function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: Problems, serves: boolean) {
   const unset = ISSUER.filter((name) => !environment[name]);
   if (unset.length === ISSUER.length) {
-    if (serves) problems.push(...refusedDevelopment(values));
+    if (serves) refuseDevelopment(values, problems);
     return undefined;
   }
   if (values.AUTH_MODE === 'development')
-    problems.push(`AUTH_MODE is "development"; unset it, or unset ${ISSUER.join(', ')}`);
-  problems.push(...unset.map((name) => incomplete(name, ISSUER)));
+    problems.ofValues(['AUTH_MODE'], `AUTH_MODE is "development"; unset it, or unset ${ISSUER.join(', ')}`);
+  for (const name of unset) problems.ofValues([name], incomplete(name, ISSUER));
   const { JWKS_URL: jwksUrl, JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWKS_MAX_STALE: maxStale } = values;
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
 }
@@ -162,19 +183,19 @@ function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: stri
 const PRODUCTION = /^prod(uction)?$/i;
 
 /**
- * Why development mode cannot start without AUTH_MODE. In development mode, anyone who can read DATA_DIR can act as any
- * owner. An unknown host counts as reachable by others.
+ * Adds why development mode cannot start without AUTH_MODE. In development mode, anyone who can read DATA_DIR can act
+ * as any owner. An unknown host counts as reachable by others.
  */
-function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values): string[] {
-  if (mode === 'development') return [];
-  const refused = (what: string) =>
-    `${what}, so development mode is refused; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want it`;
-  return [
-    ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
-    ...(LOOPBACK.test(host)
-      ? []
-      : [refused(`HOST is ${JSON.stringify(host)}, and other machines may reach what is not loopback`)]),
-  ];
+function refuseDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values, problems: Problems): void {
+  if (mode === 'development') return;
+  const refuse = (name: Name, what: string) =>
+    problems.ofValues(
+      ['AUTH_MODE', name],
+      `${name} is ${what}, so development mode is refused; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want it`,
+    );
+  if (PRODUCTION.test(environment ?? '')) refuse('NODE_ENV', JSON.stringify(environment));
+  if (!LOOPBACK.test(host))
+    refuse('HOST', `${JSON.stringify(host)}, and other machines may reach what is not loopback`);
 }
 
 const ADDRESSES = [
@@ -183,22 +204,22 @@ const ADDRESSES = [
   ['ADMIN_PORT', 'ADMIN_HOST'],
 ] as const;
 
-/** Ports that are to be opened twice on a host. */
-const equalPorts = (values: Values): string[] =>
-  ADDRESSES.flatMap(([name, host], index) =>
-    ADDRESSES.slice(0, index)
-      .filter(([other, its]) => values[name] && values[name] === values[other] && values[host] === values[its])
-      .map(([other]) => `${name} is "${values[name]}", as ${other}; expected another port`),
-  );
+/** Adds the ports that are to be opened twice on a host. */
+function refuseEqualPorts(values: Values, problems: Problems): void {
+  for (const [index, [name, host]] of ADDRESSES.entries())
+    for (const [other, its] of ADDRESSES.slice(0, index))
+      if (values[name] && values[name] === values[other] && values[host] === values[its])
+        problems.ofValues([host, its], `${name} is "${values[name]}", as ${other}; expected another port`);
+}
 
 const incomplete = (name: string, together: readonly string[]): string =>
   `${name} is unset; set all of ${together.join(', ')}, or none of them`;
 
 const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]) {
+function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: Problems) {
   const unset = SASL.filter((name) => !environment[name]);
-  if (unset.length < SASL.length) problems.push(...unset.map((name) => incomplete(name, SASL)));
+  if (unset.length < SASL.length) for (const name of unset) problems.ofValues([name], incomplete(name, SASL));
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
   const { KAFKA_BROKERS: brokers, KAFKA_TOPIC: topic, KAFKA_SSL: ssl } = values;
   const { KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication, KAFKA_RETENTION: retention } = values;
@@ -206,31 +227,37 @@ function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: strin
   return brokers && Object.freeze({ brokers, topic, partitions, replication, retention, ssl, sasl });
 }
 
-function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, problems: string[]) {
+function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, problems: Problems) {
   if (quorum !== undefined && quorum > (witnesses?.length ?? 0))
-    problems.push(`WITNESS_QUORUM is "${quorum}"; expected at most the number of WITNESSES`);
+    problems.ofValues(['WITNESSES'], `WITNESS_QUORUM is "${quorum}"; expected at most the number of WITNESSES`);
   return witnesses?.length ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length }) : undefined;
 }
 
 /** Bytes of V8's heap that the service takes beside MEMORY: see "Bounds" in docs/architecture.md. */
 const FIXED_MEMORY = 104 * 1024 * 1024;
 
-function memoryOf({ MEMORY: set }: Values, problems: string[]): number {
+function memoryOf({ MEMORY: set }: Values, problems: Problems): number {
   const { heap_size_limit: heap } = getHeapStatistics();
   const most = heap - FIXED_MEMORY;
   if (most < MIN_MEMORY)
-    problems.push(`V8's heap limit is ${heap}; expected at least ${FIXED_MEMORY + MIN_MEMORY} (--max-old-space-size)`);
+    problems.ofValues(
+      [],
+      `V8's heap limit is ${heap}; expected at least ${FIXED_MEMORY + MIN_MEMORY} (--max-old-space-size)`,
+    );
   else if (set !== undefined && set > most)
-    problems.push(`MEMORY is "${set}"; expected at most ${most}, V8's heap limit without what is fixed`);
+    problems.ofValue('MEMORY', `MEMORY is "${set}"; expected at most ${most}, V8's heap limit without what is fixed`);
   return set ?? Math.min(Math.floor(heap / 2), Math.max(most, MIN_MEMORY));
 }
 
 /** Shares MEMORY out. */
-function sharesOf(memory: number, { LIST_CACHE_BYTES: listBytes }: Values, problems: string[]) {
+function sharesOf(memory: number, { LIST_CACHE_BYTES: listBytes }: Values, problems: Problems) {
   const quarter = Math.floor(memory / 4);
   const eighth = Math.floor(memory / 8);
   if (listBytes !== undefined && listBytes > quarter)
-    problems.push(`LIST_CACHE_BYTES is "${listBytes}"; expected at most ${quarter}, a quarter of MEMORY`);
+    problems.ofValues(
+      ['MEMORY'],
+      `LIST_CACHE_BYTES is "${listBytes}"; expected at most ${quarter}, a quarter of MEMORY`,
+    );
   return Object.freeze({ tail: 3 * eighth, lists: listBytes ?? quarter, recentEvents: eighth, requests: quarter });
 }
 
@@ -244,13 +271,14 @@ const CONNECTION_BYTES = 96 * 1024;
  */
 const connectionsFor = (memory: number): number => Math.min(MOST_CONNECTIONS, Math.floor(memory / CONNECTION_BYTES));
 
-function grpcTlsOf(values: Values, problems: string[]) {
+const GRPC_TLS = ['GRPC_TLS_CERT', 'GRPC_TLS_KEY', 'GRPC_TLS_CLIENT_CA'] as const;
+
+function grpcTlsOf(environment: NodeJS.ProcessEnv, values: Values, problems: Problems) {
   const { GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key, GRPC_TLS_CLIENT_CA: clientCa } = values;
   if (certificate && key) return Object.freeze({ certificate, key, ...(clientCa && { clientCa }) });
-  if (certificate || key || clientCa)
-    problems.push(
-      `${certificate ? 'GRPC_TLS_KEY' : 'GRPC_TLS_CERT'} is unset; set both GRPC_TLS_CERT and GRPC_TLS_KEY, or no GRPC_TLS_*`,
-    );
+  const missing = environment.GRPC_TLS_CERT ? 'GRPC_TLS_KEY' : 'GRPC_TLS_CERT';
+  if (GRPC_TLS.some((name) => environment[name]) && !environment[missing])
+    problems.ofValues([missing], `${missing} is unset; set both GRPC_TLS_CERT and GRPC_TLS_KEY, or no GRPC_TLS_*`);
   return undefined;
 }
 

@@ -95,7 +95,7 @@ const scopes = z
   .pipe(words)
   .pipe(z.array(z.enum(['plants:read', 'plants:write'])));
 
-const brokers = list(/,/).pipe(z.array(hostAndPort(/^[^\s:/@]+:\d{1,5}$/)).min(1));
+const brokers = words.pipe(z.array(hostAndPort(/^[^\s:/@]+:\d{1,5}$/)).min(1));
 
 // Kafka allows 249 characters; the checkpoint's topic has a longer name.
 const topic = z.string().regex(/^(?!\.{1,2}$)[\w.-]{1,238}$/);
@@ -170,7 +170,7 @@ export const SETTINGS = {
   REQUEST_TIMEOUT: whole(1, 3_600, '50'),
   IDLE_TIMEOUT: whole(1, 3_600, '55'),
   DRAIN_GRACE: whole(0, 600, '1'),
-  KAFKA_BROKERS: secret('HOST:PORT, or several separated by commas, with ports from 1 to 65535', brokers),
+  KAFKA_BROKERS: secret('HOST:PORT, or several separated by spaces or commas, with ports from 1 to 65535', brokers),
   KAFKA_TOPIC: values(
     'a topic name of at most 238 letters, digits, dots, dashes and underscores',
     topic,
@@ -178,7 +178,11 @@ export const SETTINGS = {
   ),
   KAFKA_PARTITIONS: whole(1, 250),
   KAFKA_REPLICATION: whole(1, 100),
-  KAFKA_RETENTION: values('a whole number of seconds; 0 keeps events forever', integer(0, 10_000_000_000), '604800'),
+  KAFKA_RETENTION: values(
+    'whole seconds from 0 to 10000000000; 0 keeps events for ever',
+    integer(0, 10_000_000_000),
+    '604800',
+  ),
   KAFKA_SSL: flag('false'),
   KAFKA_SASL_MECHANISM: choice(['plain', 'scram-sha-256', 'scram-sha-512']),
   KAFKA_SASL_USERNAME: values('a user name', text),

@@ -112,7 +112,7 @@ test('every variable is read', () => {
     REQUEST_TIMEOUT: '5',
     IDLE_TIMEOUT: '6',
     DRAIN_GRACE: '0',
-    KAFKA_BROKERS: 'one.test:9092,two.test:9093',
+    KAFKA_BROKERS: 'one.test:9092, two.test:9093\n',
     KAFKA_TOPIC: 'plants',
     KAFKA_PARTITIONS: '12',
     KAFKA_REPLICATION: '3',
@@ -239,6 +239,7 @@ test.each([
   ['KAFKA_PARTITIONS', '0'],
   ['KAFKA_REPLICATION', 'all'],
   ['KAFKA_RETENTION', '7d'],
+  ['KAFKA_RETENTION', '10000000001'],
   ['KAFKA_SSL', '1'],
   ['STRICT_READS', 'yes'],
   ['LIST_CACHE_BYTES', '64 MiB'],
@@ -289,6 +290,18 @@ test('the connections that a port takes fit the memory, unless a setting says ho
 test('a value with line breaks still gives one line', () => {
   expect(problemsOf({ LOG_LEVEL: 'info\nwarn' }).join()).not.toContain('\n');
 });
+
+test.each([
+  [{ HOST: '"0.0.0.0"' }, 'HOST'],
+  [{ AUTH_MODE: 'dev', HOST: '0.0.0.0' }, 'AUTH_MODE'],
+  [{ HOST: ' a', ADMIN_HOST: ' b', PORT: '7000', ADMIN_PORT: '7000', ...JWT }, 'HOST', 'ADMIN_HOST'],
+  [{ GRPC_TLS_CERT: '~/tls.crt', GRPC_TLS_KEY: 'tls.key' }, 'GRPC_TLS_CERT'],
+  [{ GRPC_TLS_CERT: '~/tls.crt' }, 'GRPC_TLS_CERT', 'GRPC_TLS_KEY'],
+  [{ WITNESSES: 'https://one.example', WITNESS_QUORUM: '1' }, 'WITNESSES'],
+  [{ MEMORY: '8 GiB', LIST_CACHE_BYTES: String(2 ** 40) }, 'MEMORY'],
+])('nothing is said that follows from a wrong value alone: %j', (environment, ...names) =>
+  expect(problemsOf(environment).map((problem) => problem.split(' ', 1)[0])).toEqual(names),
+);
 
 test('all problems are told at once', () => {
   const problems = problemsOf({ PORT: 'a', LOG_LEVEL: 'b', JWT_ISSUER: 'c' });

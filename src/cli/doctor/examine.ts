@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Config, misspeltSettings } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { openReader } from '../../log/sqlite/connection.ts';
 import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
@@ -13,7 +13,6 @@ import { examineIssuer, examineKafka, examineService, examineWitnesses } from '.
 
 /** Examines everything that the settings name. Changes nothing, and works while the service runs. */
 export async function* examine(config: Config): AsyncGenerator<Finding> {
-  yield* misspeltSettings().map((line) => warn('settings', line));
   const { findings, log } = await examineStore(config);
   yield* findings;
   yield* await examineFiles(config);

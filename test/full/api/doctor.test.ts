@@ -127,6 +127,15 @@ test('a data directory with files of others is not to be closed, and a misspelt 
   ]);
 });
 
+test('a wrong setting is a line, and nothing else is examined', async () => {
+  await fill();
+  expect((await doctor({ PORT: 'x', HOST: '0.0.0.0', RATELIMIT: '5' })).lines).toEqual([
+    'warn  settings    RATELIMIT is no setting; did you mean RATE_LIMIT?',
+    expect.stringMatching(/^fail {2}settings {4}PORT is "x"; expected a port /),
+    expect.stringMatching(/^fail {2}settings {4}HOST is "0\.0\.0\.0", .* AUTH_MODE=development /),
+  ]);
+});
+
 test('where there is no store it says so, makes none, and examines the rest', async () => {
   const { lines, troubles } = await doctor();
   expect(troubles).toEqual([
