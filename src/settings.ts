@@ -65,8 +65,9 @@ const listenHost = (fallback: string) => values('a host name or an IP address', 
 /** Hosts that are this machine, as a URL has them or as Node's `listen` takes them. */
 export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i;
 
-const jwksUrl = z
-  .url()
+/** A URL's own reader leaves out what is around it. */
+const jwksUrl = text
+  .pipe(z.url())
   .transform((value) => new URL(value))
   .refine(({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname)))
   .refine(({ username, password }) => username === '' && password === '');

@@ -393,6 +393,7 @@ test.each([
   ['MONGODB_URI', 'mongodb://db.test/plants'],
   ['HOST', 'localhost'],
   ['DATA_DIR', './data'],
+  ['JWKS_URL', 'https://issuer.test/jwks.json'],
   ['JWT_ISSUER', 'https://issuer.test/'],
   ['JWT_AUDIENCE', 'plants'],
   ['JWT_OWNER_CLAIM', 'sub'],
