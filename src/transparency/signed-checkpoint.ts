@@ -75,26 +75,24 @@ const LOCK_LIMIT = 5_000;
 /**
  * The checkpoint in a file, which only its owner can read. It is replaced as a whole, and compared in the same step.
  * One of another log or key moves to a file of its own (`besideOf`), where its key finds it again. `onPassedOver` is
- * called with the reason, in words for operators, when what the file has is not read, and the log and key have none
- * beside it: once, although each attempt to sign reads it until one succeeds.
+ * called with the reason, in words for operators, when what the file has is not read: once, although each attempt to
+ * sign reads it until one succeeds.
  */
 export function keptIn(path: string, onPassedOver: (why: string) => void): KeptCheckpoint {
   let told: string | undefined;
   return {
     read: async (key) => {
-      const found = await readKept(path, key);
-      if (typeof found !== 'string') return found;
-      if (found !== told) onPassedOver(found);
-      told = found;
-      return undefined;
+      const { own, passedOver } = await readKept(path, key);
+      if (passedOver !== undefined && passedOver !== told) onPassedOver(passedOver);
+      told = passedOver;
+      return own;
     },
     replace: async (next, extended, key) => {
       const draft = `${path}.draft`;
       try {
         const other = await alone(`${path}.lock`, async () => {
-          const found = await readKept(path, key);
-          const isOther = typeof found === 'object' && found.note !== extended?.note;
-          if (isOther && found.size >= (extended?.size ?? 0)) return found;
+          const { own } = await readKept(path, key);
+          if (own !== undefined && own.note !== extended?.note && own.size >= (extended?.size ?? 0)) return own;
           // That of a process that was killed, which may have been another user's.
           await rm(draft, { force: true });
           await writeFile(draft, next.note, { mode: 0o600, flush: true });
@@ -115,16 +113,22 @@ export function keptIn(path: string, onPassedOver: (why: string) => void): KeptC
   };
 }
 
-/**
- * The checkpoint of a log and its key that is kept in a file or beside it; why the file has none, in words
- * for operators; undefined if there is none. Rejects with CannotSignError if one cannot be read.
- */
-async function readKept(path: string, key: VerifierKey): Promise<SignedCheckpoint | string | undefined> {
-  const found = opened(await noteIn(path), key);
-  if (typeof found === 'object') return found;
+interface Kept {
+  /** The checkpoint of the log and its key, in the file or beside it. Undefined: there is none. */
+  readonly own: SignedCheckpoint | undefined;
+  /** Why the file has another one, in words for operators. Undefined: it has this one, or none. */
+  readonly passedOver: string | undefined;
+}
+
+/** What is kept for a log and its key in a file and beside it. Rejects with CannotSignError if one cannot be read. */
+async function readKept(path: string, key: VerifierKey): Promise<Kept> {
+  const last = opened(await noteIn(path), key);
+  if (typeof last === 'object') return { own: last, passedOver: undefined };
   const beside = opened(await noteIn(besideOf(path, keyId(key))), key);
-  if (typeof beside === 'object') return beside;
-  return found && `the log is not compared with the last checkpoint that was signed here, in ${path}: ${found}`;
+  return {
+    own: typeof beside === 'object' ? beside : undefined,
+    passedOver: last && `the log is not compared with the last checkpoint that was signed here, in ${path}: ${last}`,
+  };
 }
 
 /** The text of a file. Undefined: there is none. */
