@@ -1,7 +1,7 @@
 # The plant store: production dependencies and sources. Node 24 runs the sources without a build.
 #
 #   docker build --tag plantstore .
-#   docker run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --volume plants:/data \
+#   docker run --init --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --volume plants:/data \
 #     --env JWKS_URL=... --env JWT_ISSUER=... --env JWT_AUDIENCE=... --publish 8080:8080 plantstore
 
 FROM node:24-slim AS dependencies
