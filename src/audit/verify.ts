@@ -1,4 +1,4 @@
-import type { Head, LoggedEvent } from '../log/event/event.ts';
+import type { Head } from '../log/event/event.ts';
 import type { Fault, Store } from '../log/store.ts';
 import { unlessAborted } from '../time/pause.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
@@ -11,7 +11,7 @@ import { readModelCheck } from './checks/read-model.ts';
 import { Fold } from './fold/fold.ts';
 import { headMembers } from './formats/event-json.ts';
 import { checkpointOf } from './project.ts';
-import { ErasedMeanwhileError, type SteadyView, steadyView } from './steady.ts';
+import { ErasedMeanwhileError, steadyView } from './steady.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -61,13 +61,15 @@ const BEFORE_ALL = Number.NEGATIVE_INFINITY;
  * then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
-  for (let attempt = 1; ; attempt++) {
+  for (let [attempt, isSteady] = [1, true]; ; attempt++) {
     // Before the log's end is asked for: then it has whatever these compare with it.
     const others = (await options.checks?.()) ?? [];
     try {
-      for await (const step of verifiedWith(others, store, options)) {
+      for await (const step of verifiedWith(others, store, options, isSteady)) {
         if (!('answers' in step)) yield step;
         else if (attempt === MAX_ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
+        // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
+        else isSteady = step.answers.every(({ question, failure }) => question !== 'contents' || failure === undefined);
       }
     } finally {
       for (const check of others) await check.close?.();
@@ -79,16 +81,16 @@ async function* verifiedWith(
   others: readonly Check[],
   store: Store,
   options: VerifyOptions,
+  isSteady: boolean,
 ): AsyncGenerator<Progress | Verdict> {
   const { signal } = options;
   // A check of the database by itself cannot be ended.
   const fault = await unlessAborted(store.fault(), signal);
   const start = await startOf(store, fault);
-  const { checkpoint, head } = start;
+  const { checkpoint, head, view } = start;
   let { stop } = start;
   const end = head?.position ?? stop?.position ?? 0;
-  const shown = new ShownEvents(start.view);
-  using fold = new Fold({ asksDecisions: true, shown: (events) => shown.take(events) });
+  using fold = new Fold({ asksDecisions: true, shown: isSteady ? view?.take : undefined });
   const storage = storageCheck(store, fault);
   let compared: number | undefined;
   const checks: Check[] = [
@@ -111,7 +113,7 @@ async function* verifiedWith(
       return await found();
     } catch (error) {
       signal?.throwIfAborted();
-      return failureOf(error, question, fault);
+      return error instanceof ErasedMeanwhileError ? UNSURE : failureOf(error, question, fault);
     }
   };
   const failures = new Map<Check, Failure>();
@@ -133,10 +135,7 @@ async function* verifiedWith(
     const isAsked = stop === undefined || check === storage;
     const failure =
       failures.get(check) ?? (isAsked ? await asked(check, () => check.finish(signal)) : unanswered(question, stop!));
-    // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
-    const areMissing = answers.some((answer) => answer.question === 'contents' && answer.failure !== undefined);
-    const isUnsure = stop === undefined && shown.isDisturbed && !areMissing && OF_FOLD.includes(question);
-    answers.push({ question, failure: isUnsure ? UNSURE : failure });
+    answers.push({ question, failure });
   }
   const ok = answers.every(({ failure }) => failure === undefined);
   yield { ok, head, checkpoint: compared, answers };
@@ -160,34 +159,11 @@ async function startOf(store: Store, fault: Fault | undefined) {
   return { checkpoint, head, view, stop };
 }
 
-/** Replaces events before they are folded, so that together they fit one state of the log. */
-class ShownEvents {
-  /** Whether an erasure disturbed that: what is folded fits no state of the log. */
-  isDisturbed = false;
-  readonly #view: SteadyView | undefined;
-
-  constructor(view: SteadyView | undefined) {
-    this.#view = view;
-  }
-
-  take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
-    try {
-      return this.isDisturbed ? events : (this.#view?.take(events) ?? events);
-    } catch (error) {
-      if (!(error instanceof ErasedMeanwhileError)) throw error;
-      this.isDisturbed = true;
-      return events;
-    }
-  }
-}
-
 /** The failure of a question that has no reliable answer. */
 export const UNSURE: Failure = {
   message: 'unknown, because an owner is being erased: verify again later',
   isUnknown: true,
 };
-
-const OF_FOLD: readonly Question[] = ['read_model', 'decisions'];
 
 /** The verdict on a store that cannot be opened, because of this fault. `others`: further questions that were asked. */
 export const damagedVerdict = (fault: string, others: readonly Question[]): Verdict => ({
