@@ -1,10 +1,4 @@
-import {
-  BrokenReadModelError,
-  lostCheckpoint,
-  type Snapshot,
-  SnapshotEndedError,
-  type Store,
-} from '../../log/store.ts';
+import { BrokenReadModelError, lostCheckpoint, SnapshotEndedError, type Store } from '../../log/store.ts';
 import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
 import type { Fold } from '../fold/fold.ts';
@@ -12,6 +6,7 @@ import type { Check, Failure } from './check.ts';
 
 /** Most snapshots that are taken because an erasure is completed meanwhile, or because the store ends them. */
 const MAX_ATTEMPTS = 10;
+const TAKEN_AGAIN = [BrokenReadModelError, SnapshotEndedError];
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
@@ -39,7 +34,7 @@ export function readModelCheck(
         try {
           return await compared(store, fold, onCompared, signal);
         } catch (error) {
-          if (!(error instanceof SnapshotEndedError) || attempt === MAX_ATTEMPTS) throw error;
+          if (!TAKEN_AGAIN.some((kind) => error instanceof kind) || attempt === MAX_ATTEMPTS) throw error;
         }
     },
   };
@@ -51,10 +46,12 @@ async function compared(
   onCompared: (checkpoint: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<Failure | undefined> {
-  const { snapshot, leaving } = await snapshotOf(store);
+  await store.waitBeforeLongRead();
+  const snapshot = await store.snapshot();
   try {
-    const { position } = snapshot;
+    const { position, upTo } = snapshot;
     if (position === undefined) throw lostCheckpoint();
+    const leaving = upTo === position ? undefined : await leavingFrom(store, position, upTo);
     onCompared(position);
     for await (const events of store.read(fold.position, { to: position, signal })) await fold.apply(events);
     return await firstDifference(fold.rows(signal), snapshot.all(), leaving);
@@ -63,22 +60,11 @@ async function compared(
   }
 }
 
-/** A snapshot, and the owner whose rows are being removed in it. */
-async function snapshotOf(
-  store: Store,
-): Promise<{ readonly snapshot: Snapshot; readonly leaving: string | undefined }> {
-  for (let attempt = 1; ; attempt++) {
-    await store.waitBeforeLongRead();
-    const snapshot = await store.snapshot();
-    const { position, upTo } = snapshot;
-    if (position === undefined || upTo === position) return { snapshot, leaving: undefined };
-    const leaving = upTo === position + 1 ? (await eventAt(store, upTo))?.erases?.owner : undefined;
-    if (leaving !== undefined) return { snapshot, leaving };
-    await snapshot.close();
-    // Otherwise the erasure was completed meanwhile.
-    if (attempt === MAX_ATTEMPTS)
-      throw new BrokenReadModelError(
-        `the checkpoint at position ${position} says that an erasure at ${upTo} removes rows, and there is none`,
-      );
-  }
+/** The owner whose rows an erasure is removing, unless it was completed meanwhile. */
+async function leavingFrom(store: Store, position: number, upTo: number): Promise<string> {
+  const leaving = upTo === position + 1 ? (await eventAt(store, upTo))?.erases?.owner : undefined;
+  if (leaving !== undefined) return leaving;
+  throw new BrokenReadModelError(
+    `the checkpoint at position ${position} says that an erasure at ${upTo} removes rows, and there is none`,
+  );
 }
