@@ -1,7 +1,7 @@
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
-import { implementAudit, type VerdictSummary } from './audit/service.ts';
+import { type AuditOptions, implementAudit } from './audit/service.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import { createScopePolicy, type ScopePolicy } from './auth/principal.ts';
 import type { Service } from './call.ts';
@@ -138,7 +138,7 @@ function servicesOf(
   plants: PlantsService,
   { tree, key, signed, checkpoints }: Transparency,
   proofs: Semaphore,
-  onVerdict: (found: VerdictSummary) => void,
+  onVerdict: AuditOptions['onVerdict'],
 ): Service[] {
   const receipts = implementReceipts({
     ...{ store, tree, checkpoints, scopes, proofs },

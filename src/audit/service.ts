@@ -50,16 +50,11 @@ export interface AuditOptions {
   readonly key: () => Promise<VerifierKey>;
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
-  /** Called with what each verdict says of the store. */
-  readonly onVerdict: (found: VerdictSummary) => void;
-}
-
-/** What a verdict says of the store. */
-export interface VerdictSummary {
-  /** The first place where the stored log is not what was written. */
-  readonly broken: BrokenChainError | undefined;
-  /** Otherwise the questions that were not answered with yes, but for the one about the caller's checkpoint. */
-  readonly failedQuestions: readonly Question[];
+  /**
+   * Called with what each verdict says of the store: the first place where the log is not what was written, and the
+   * questions that were answered with no, but for the one about the caller's checkpoint.
+   */
+  readonly onVerdict: (broken: BrokenChainError | undefined, failedQuestions: readonly Question[]) => void;
 }
 
 /** Calls at once that read the whole log, and those of one auditor. Most use a temporary file. */
@@ -177,7 +172,7 @@ async function* verify(
   let reportedAt = 0;
   for await (const step of verifyLog(store, { checkpoint, checks, signal })) {
     if ('answers' in step) {
-      onVerdict(summaryOf(step));
+      onVerdict(brokenIn(step), failedIn(step));
       yield verdictMessage(step);
     } else if (monotonic() >= reportedAt + PROGRESS_INTERVAL) {
       reportedAt = monotonic();
@@ -186,15 +181,17 @@ async function* verify(
   }
 }
 
-function summaryOf({ answers }: Verdict): VerdictSummary {
+function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
   for (const { question, failure } of answers)
     if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
-      return { broken: new BrokenChainError(failure.position, failure.message), failedQuestions: [] };
-  const failed = answers.filter(
-    ({ question, failure }) => question !== 'checkpoint' && failure !== undefined && failure.isUnknown !== true,
-  );
-  return { broken: undefined, failedQuestions: failed.map(({ question }) => question) };
+      return new BrokenChainError(failure.position, failure.message);
+  return undefined;
 }
+
+const failedIn = ({ answers }: Verdict): readonly Question[] =>
+  answers
+    .filter(({ question, failure }) => question !== 'checkpoint' && failure !== undefined && !failure.isUnknown)
+    .map(({ question }) => question);
 
 function trusted(note: string, key: VerifierKey): Checkpoint {
   try {

@@ -62,17 +62,8 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   };
   return {
     ...{ metrics, store, requests, log, forwarding },
-    /**
-     * A verification has ended. `broken`: the log is not what was written. Otherwise `failedQuestions` got the answer
-     * no.
-     */
-    verified({
-      broken,
-      failedQuestions,
-    }: {
-      broken: BrokenChainError | undefined;
-      failedQuestions: readonly string[];
-    }) {
+    /** A verification has ended. `broken`: the log is not what was written. `failedQuestions` got the answer no. */
+    verified(broken: BrokenChainError | undefined, failedQuestions: readonly string[]) {
       if (broken !== undefined) return logBroken(broken);
       if (failedQuestions.join() === store.failedQuestions.join()) return;
       store.failedQuestions = failedQuestions;
