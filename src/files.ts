@@ -1,6 +1,7 @@
 import { closeSync, createReadStream, fsyncSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { getSystemErrorMessage } from 'node:util';
 
 /** The mode bits of everybody but the owner. */
@@ -152,4 +153,28 @@ function wordsFor(errcode: number, message: string): string {
   if (NO_RIGHTS.includes(errcode & 0xff))
     return ` cannot be used (${message}): it has to be a file that this user may read and write, with its -wal and -shm, in a folder where this user may make files`;
   return `: ${message}`;
+}
+
+/** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
+const held = new Set<DatabaseSync>();
+
+/**
+ * Takes the lock of a file, which has no other use and is created if it is missing, until the returned function is
+ * called or the process dies. The kernel then drops the lock, so no lock is ever stale. Undefined: another has it.
+ */
+export function tryLock(file: string): (() => void) | undefined {
+  // SQLite's own lock on an empty database: Node has no other lock that the kernel drops.
+  const path = privateFile(dirname(file), basename(file));
+  const db = naming(path, () => new DatabaseSync(path));
+  try {
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    db.close();
+    if ((error as { readonly errcode?: number }).errcode !== SQLITE_BUSY) throw aboutFile(path, error);
+    return undefined;
+  }
+  held.add(db);
+  return () => {
+    if (held.delete(db)) db.close();
+  };
 }

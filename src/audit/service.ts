@@ -29,7 +29,7 @@ import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
 import { type Moment, plantsAsOf, positionBefore, since } from './fold/as-of.ts';
-import { recordMessage } from './formats/event-protobuf.ts';
+import { recordMessage } from './formats/formats.ts';
 import {
   headMessage,
   millisecondsOf,

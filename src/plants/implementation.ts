@@ -11,8 +11,7 @@ import {
 import { whileValid } from '../auth/validity.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import type { PlantRow } from '../log/store.ts';
-import { encodeCursor } from './cursor.ts';
-import { beyondFirstPage, MAX_PAGE_PLANTS, pages } from './pages.ts';
+import { beyondFirstPage, encodeCursor, MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
 import type { PlantList, PlantsService } from './service.ts';
 import { basicPlant, derivedOnce, fullPlant } from './view.ts';

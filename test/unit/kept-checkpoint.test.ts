@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { tryLock } from '../../src/file-lock.ts';
+import { tryLock } from '../../src/files.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { noteSigner } from '../../src/tlog/signer.ts';
 import { signNext } from '../../src/transparency/checkpoints.ts';

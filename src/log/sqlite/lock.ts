@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { tryLock } from '../../file-lock.ts';
+import { tryLock } from '../../files.ts';
 import { DATABASE_FILE } from './store.ts';
 
 const LOCK_FILE = 'plantstore.lock';

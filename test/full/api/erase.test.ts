@@ -5,7 +5,7 @@ import { type CallOptions, createClient } from '@connectrpc/connect';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
-import { tryLock } from '../../../src/file-lock.ts';
+import { tryLock } from '../../../src/files.ts';
 import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
