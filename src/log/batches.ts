@@ -46,3 +46,24 @@ export async function* searched<Found>(
 export function* slices<T>(array: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < array.length; start += size) yield array.slice(start, start + size);
 }
+
+/** Splits items into runs of at most `most` bytes, or one item, and of at most `count` items. No run is empty. */
+export function* runs<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  most: number,
+  count = Number.POSITIVE_INFINITY,
+): Generator<readonly Item[]> {
+  let start = 0;
+  let bytes = 0;
+  for (let end = 0; end < items.length; end++) {
+    const size = bytesOf(items[end]!);
+    if (end - start === count || (end > start && bytes + size > most)) {
+      yield items.slice(start, end);
+      start = end;
+      bytes = 0;
+    }
+    bytes += size;
+  }
+  if (start < items.length) yield start === 0 ? items : items.slice(start);
+}

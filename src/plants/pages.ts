@@ -1,5 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { textLength } from '../domain/plant.ts';
+import { runs } from '../log/batches.ts';
 import type { PlantRow } from '../log/store.ts';
 
 /** Most plants that one message holds. */
@@ -28,27 +29,6 @@ export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]
 /** Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, and `most` bytes of text or one row. */
 export const pages = (rows: readonly PlantRow[], most = MAX_PAGE_BYTES): Generator<readonly PlantRow[]> =>
   runs(rows, (row) => BYTES_PER_CODE_UNIT * textLength(row), most, MAX_PAGE_PLANTS);
-
-/** Splits items into runs of at most `most` bytes, or one item, and of at most `count` items. No run is empty. */
-export function* runs<Item>(
-  items: readonly Item[],
-  bytesOf: (item: Item) => number,
-  most: number,
-  count = Number.POSITIVE_INFINITY,
-): Generator<readonly Item[]> {
-  let start = 0;
-  let bytes = 0;
-  for (let end = 0; end < items.length; end++) {
-    const size = bytesOf(items[end]!);
-    if (end - start === count || (end > start && bytes + size > most)) {
-      yield items.slice(start, end);
-      start = end;
-      bytes = 0;
-    }
-    bytes += size;
-  }
-  if (start < items.length) yield start === 0 ? items : items.slice(start);
-}
 
 /** First byte of a cursor: the version of its format. */
 const CURSOR_VERSION = 1;

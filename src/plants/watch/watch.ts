@@ -1,11 +1,12 @@
 import type { Validity } from '../../auth/validity.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { runs } from '../../log/batches.ts';
 import type { EventLog } from '../../log/log.ts';
 import { rowBytes } from '../../log/row-size.ts';
 import type { PlantRow } from '../../log/store.ts';
 import { isLong, type Listing } from '../../log/view/listing.ts';
 import { monotonic } from '../../time/host.ts';
-import { MAX_PIECE_BYTES, runs } from '../pages.ts';
+import { MAX_PIECE_BYTES } from '../pages.ts';
 import { type Channel, type Mark, memoryBetween, type Step, type Subscriber, stepBytes, stepsOf } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */

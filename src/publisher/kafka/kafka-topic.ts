@@ -1,3 +1,4 @@
+import { runs } from '../../log/batches.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
 import { MismatchError, type Topic, type TopicSession } from '../topic.ts';
@@ -62,7 +63,7 @@ function kafkaSession(
     if (events.length === 0 && !reaches(await client.ranges(topic), checkpoint)) throw replaced(topic);
     await Promise.all(
       byPartition(events, ends.length, partitionOf).map(async (messages, partition) => {
-        for (const request of requests(messages)) {
+        for (const request of runs(messages, sizeOf, MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS)) {
           const offset = await producer.send(topic, partition, request);
           if (offset <= ends[partition]!) throw replaced(topic);
           ends[partition] = offset + request.length - 1;
@@ -108,19 +109,5 @@ const replaced = (topic: string): Error =>
     `the topic ${topic} is not the one that events were published to: it was deleted and created again`,
   );
 
-/** Splits messages of one partition into requests. */
-function* requests(messages: readonly EventMessage[]): Generator<readonly EventMessage[]> {
-  let request: EventMessage[] = [];
-  let bytes = 0;
-  for (const message of messages) {
-    const size = OVERHEAD_BYTES + Buffer.byteLength(message.key) * 2 + Buffer.byteLength(message.value);
-    if (request.length === MAX_REQUEST_EVENTS || (request.length > 0 && bytes + size > MAX_REQUEST_BYTES)) {
-      yield request;
-      request = [];
-      bytes = 0;
-    }
-    request.push(message);
-    bytes += size;
-  }
-  if (request.length > 0) yield request;
-}
+const sizeOf = ({ key, value }: EventMessage): number =>
+  OVERHEAD_BYTES + Buffer.byteLength(key) * 2 + Buffer.byteLength(value);
