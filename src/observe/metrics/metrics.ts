@@ -5,6 +5,7 @@ import {
   Gauge,
   Histogram,
   type HistogramConfiguration,
+  type MetricValueWithName,
   Registry,
 } from 'prom-client';
 
@@ -36,22 +37,12 @@ export class Metrics {
 
   /** Adds a gauge, read at each scrape. While it is undefined, there is no sample. */
   gauge(name: string, help: string, read: () => number | undefined): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect: sampled((gauge: Gauge, value) => gauge.set(value), read),
-    });
+    this.#sampled(Gauge, name, help, read);
   }
 
   /** Adds a counter, read at each scrape. It must never decrease, and its name must end in `_total`. */
   total(name: string, help: string, read: () => number | undefined): void {
-    new Counter({
-      name,
-      help,
-      registers: [this.#registry],
-      collect: sampled((counter: Counter, value) => counter.inc(value), read),
-    });
+    this.#sampled(Counter, name, help, read);
   }
 
   /** Adds a counter. Each label must have few values. */
@@ -72,11 +63,9 @@ export class Metrics {
   /** The sum of each metric's samples by its name; of a histogram, that of `_count` and of `_sum`. */
   async values(): Promise<Readonly<Record<string, number>>> {
     const values: Record<string, number> = {};
-    for (const { name } of this.#registry.getMetricsAsArray()) {
-      const { values: samples } = await this.#registry.getSingleMetric(name)!.get();
-      for (const { value, metricName = name } of samples as Sample[])
+    for (const { name, values: samples } of await this.#registry.getMetricsAsJSON())
+      for (const { value, metricName = name } of samples as MetricValueWithName<string>[])
         if (!metricName.endsWith('_bucket')) values[metricName] = (values[metricName] ?? 0) + value;
-    }
     return values;
   }
 
@@ -84,19 +73,14 @@ export class Metrics {
   async scrape(): Promise<{ readonly type: string; readonly text: string }> {
     return { type: this.#registry.contentType, text: await this.#registry.metrics() };
   }
-}
 
-interface Sample {
-  readonly value: number;
-  readonly metricName?: string;
+  #sampled(Metric: typeof Gauge | typeof Counter, name: string, help: string, read: () => number | undefined): void {
+    const registers = [this.#registry];
+    const collect = () => {
+      metric.remove();
+      const value = read();
+      if (value !== undefined) metric.inc(value);
+    };
+    const metric = new Metric({ name, help, registers, collect });
+  }
 }
-
-const sampled = <Metric extends Gauge | Counter>(
-  put: (metric: Metric, value: number) => void,
-  read: () => number | undefined,
-) =>
-  function collect(this: Metric): void {
-    this.remove();
-    const value = read();
-    if (value !== undefined) put(this, value);
-  };
