@@ -28,18 +28,8 @@ export async function withOtherPorts(error: Error, config: Config): Promise<Erro
   return new Error(error.message + also.join(''), { cause });
 }
 
-/** A port that cannot be opened, the setting that names it, and why. */
-interface ClosedPort {
-  readonly name: string;
-  readonly port: number;
-  /** Whether another program has it. */
-  readonly isTaken: boolean;
-  readonly message: string;
-}
-
-/** The ports that cannot be opened. Listens on each for a moment. */
-export async function closedPorts(config: Config): Promise<ClosedPort[]> {
-  const { host, port, grpcPort, adminHost, adminPort } = config;
+/** The ports that cannot be opened, why, and whether another program has them. Listens on each for a moment. */
+export async function closedPorts({ host, port, grpcPort, adminHost, adminPort }: Config) {
   return [
     ...(await closedPort(['PORT', port], ['HOST', host])),
     ...(await closedPort(['GRPC_PORT', grpcPort], ['HOST', host])),
@@ -47,7 +37,7 @@ export async function closedPorts(config: Config): Promise<ClosedPort[]> {
   ];
 }
 
-async function closedPort(port: readonly [string, number], host: readonly [string, string]): Promise<ClosedPort[]> {
+async function closedPort(port: readonly [string, number], host: readonly [string, string]) {
   const server = createServer();
   try {
     await listening(port, host, () => once(server.listen(port[1], host[1]), 'listening'));
