@@ -48,8 +48,9 @@ export function unanswered(question: Question, { position, message }: Fault): Fa
 /** What a store says of rows and records that it has lost, or cannot read. */
 const ROWS_OR_RECORDS = [LostRecordError, BrokenReadModelError, MalformedRowError];
 
-/** The failure that an error of a check is. Throws as `stopAt`. */
+/** The failure that an error of a check is. Throws as `stopAt`, unless it is not the store that cannot be read. */
 export function failureOf(error: unknown, question: Question, fault: Fault | undefined): Failure {
+  if (question === 'topic') return notAsked(`reading the topic failed: ${(error as Error).message}`);
   if (error instanceof BrokenTreeError) return { message: error.why };
   if (ROWS_OR_RECORDS.some((kind) => error instanceof kind)) return { message: (error as Error).message };
   return unanswered(question, stopAt(error, fault));

@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Fault, Store, Unfinished } from '../../log/store.ts';
 import { asErased } from '../../log/whole-range.ts';
 import { type EventMessage, eventMessage, messageOfErased, POSITION_HEADER } from '../message.ts';
-import { MismatchError, reasonOf } from '../topic.ts';
+import { MismatchError } from '../topic.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
@@ -20,22 +20,25 @@ const CHECK_INTERVAL = 100;
  * so read the log after this resolves. If Kafka cannot be read, this question alone has no answer.
  */
 export async function askTopic(options: KafkaOptions, store: Pick<Store, 'unfinished'>) {
-  const opening = openCheck(options, store);
-  const answered = async (ask: (check: TopicCheck) => Promise<Fault | undefined>) => {
-    try {
-      return await ask(await opening);
-    } catch (error) {
+  const names = namesFor(options.topic);
+  const client = new KafkaClient(options);
+  try {
+    await client.connect();
+    for (const topic of [names.topic, names.checkpoint])
+      if (!(await client.hasTopic(topic))) throw new MismatchError(`Kafka has no topic ${topic}`);
+    const [checkpoint, ranges] = await settled(client, names);
+    const start = ranges.map(() => 0);
+    const reader = await TopicReader.open(client, names.topic, names.group, start);
+    const unfinished = (await store.unfinished()).filter(isIntact);
+    return topicCheck(client, reader, checkpoint, ranges, unfinished);
+  } catch (error) {
+    client.close();
+    const failed = async () => {
       if (error instanceof MismatchError) return { message: error.message };
-      return { message: `not asked: reading the topic failed: ${reasonOf(error)}`, isUnknown: true as const };
-    }
-  };
-  const opened = await opening.catch(() => undefined);
-  return {
-    question: 'topic' as const,
-    take: (events: readonly LoggedEvent[]) => answered((check) => check.take(events)),
-    finish: () => answered((check) => check.finish()),
-    close: async () => opened?.close(),
-  };
+      throw error;
+    };
+    return { question: 'topic' as const, take: failed, finish: failed };
+  }
 }
 
 /**
@@ -134,6 +137,8 @@ function topicCheck(
   }
 
   return {
+    question: 'topic' as const,
+
     async take(events: readonly LoggedEvent[]): Promise<Fault | undefined> {
       for (const event of events) {
         const failure = await compare(event);
@@ -159,26 +164,6 @@ function topicCheck(
       client.close();
     },
   };
-}
-
-type TopicCheck = ReturnType<typeof topicCheck>;
-
-async function openCheck(options: KafkaOptions, store: Pick<Store, 'unfinished'>): Promise<TopicCheck> {
-  const names = namesFor(options.topic);
-  const client = new KafkaClient(options);
-  try {
-    await client.connect();
-    for (const topic of [names.topic, names.checkpoint])
-      if (!(await client.hasTopic(topic))) throw new MismatchError(`Kafka has no topic ${topic}`);
-    const [checkpoint, ranges] = await settled(client, names);
-    const start = ranges.map(() => 0);
-    const reader = await TopicReader.open(client, names.topic, names.group, start);
-    const unfinished = (await store.unfinished()).filter(isIntact);
-    return topicCheck(client, reader, checkpoint, ranges, unfinished);
-  } catch (error) {
-    client.close();
-    throw error;
-  }
 }
 
 /** The checkpoint, reconstructed if lost, and ranges that reach it: a commit is known before it is visible. */
