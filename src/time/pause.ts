@@ -13,28 +13,6 @@ export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void>
     signal?.addEventListener('abort', over);
   });
 
-/** A pause that others can end at no cost: an AbortController makes an error with a stack trace each time. */
-export class WakeablePause {
-  #end: (() => void) | undefined;
-
-  /** Resolves after the given milliseconds with false, or with true when it was woken. */
-  wait(milliseconds: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const over = (woken: boolean) => {
-        clearTimer(timer);
-        this.#end = undefined;
-        resolve(woken);
-      };
-      const timer = setTimer(() => over(false), milliseconds);
-      this.#end = () => over(true);
-    });
-  }
-
-  wake(): void {
-    this.#end?.();
-  }
-}
-
 /** Most milliseconds of a rest. A piece that took longer was one in which the process stood still. */
 const LONGEST_REST = 1_000;
 

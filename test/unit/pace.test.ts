@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pace, WakeablePause } from '../../src/time/pause.ts';
+import { Pace } from '../../src/time/pause.ts';
 
 /** As a process that is frozen: none of its timers runs meanwhile. */
 const standStill = (milliseconds: number) =>
@@ -22,13 +22,4 @@ test('long work rests as long as its last piece took, but not as long as its pro
 
 test('a rest ends with the work', async () => {
   expect(await restAfter(900, AbortSignal.abort())).toBeLessThan(500);
-});
-
-test('a wakeable pause ends with its time, or as soon as it is woken, and says which', async () => {
-  const pause = new WakeablePause();
-  pause.wake();
-  expect(await pause.wait(1)).toBe(false);
-  const long = pause.wait(600_000);
-  pause.wake();
-  expect(await long).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { monotonic } from '../../time/host.ts';
+import { clearTimer, monotonic, setTimer } from '../../time/host.ts';
 import { freshAnswer } from '../../time/pause.ts';
 import { slices } from '../batches.ts';
 import { isIntact } from '../event/chain.ts';
@@ -91,14 +91,20 @@ async function named(store: Store, events: readonly LoggedEvent[]): Promise<read
 const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>
   (batch.at(-1)?.position ?? 0) <= end ? batch : batch.filter(({ position }) => position <= end);
 
-/** Resolves when the tail's head moves, the tail begins again, or one of the signals aborts. */
-function extended(tail: Tail, signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+/** Resolves when the tail's head moves, the tail begins again, a signal aborts, or so many milliseconds are over. */
+export function extended(
+  tail: Tail,
+  signals: readonly (AbortSignal | undefined)[],
+  milliseconds?: number,
+): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
+      clearTimer(timer);
       for (const forget of forgets) forget();
       for (const signal of signals) signal?.removeEventListener('abort', done);
       resolve();
     };
+    const timer = milliseconds === undefined ? undefined : setTimer(done, milliseconds);
     const forgets = [tail.onExtended(done), tail.onRowsOutdated(done)];
     for (const signal of signals) signal?.addEventListener('abort', done);
   });

@@ -2,11 +2,12 @@ import { keyOf, leavesPlant } from '../../domain/events.ts';
 import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
-import { Pace, pause, WakeablePause } from '../../time/pause.ts';
+import { Pace, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { LEASE_RENEWAL, Lease } from '../lease.ts';
 import { BrokenReadModelError, type Changes, type OwnedRow, PROJECTOR_LEASE, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
+import { extended } from '../tail/read.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
 
 /** Milliseconds that a step waits for more events to gather. */
@@ -76,7 +77,6 @@ export class Projector {
   /** What was told last to be wrong with the read model. */
   #broken: string | undefined;
   #nodes: NodeBuilder | undefined;
-  readonly #pause = new WakeablePause();
   #restAt = monotonic() + LEASE_LIMIT;
 
   /** `onBroken` gets the fault when the read model cannot be used, and undefined once it can; `onFault` the rest. */
@@ -93,15 +93,12 @@ export class Projector {
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#follower.tail.onExtended(() => this.#pause.wake());
     await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(FIRST_PAUSE, MAX_PAUSE), this.#onFault);
-    forget();
   }
 
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#pause.wake();
   }
 
   /** Every instance reads the checkpoint, also one that has nothing to project: its lists need it. */
@@ -182,7 +179,9 @@ export class Projector {
   }
 
   async #untilExtended(): Promise<void> {
-    if (this.#stop.signal.aborted) return;
-    if (!(await this.#pause.wait(POLL_INTERVAL))) await this.#readCheckpoint();
+    const { tail } = this.#follower;
+    const { head } = tail;
+    if (!this.#stop.signal.aborted) await extended(tail, [this.#stop.signal], POLL_INTERVAL);
+    if (!this.#stop.signal.aborted && tail.head === head) await this.#readCheckpoint();
   }
 }
