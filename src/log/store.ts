@@ -129,10 +129,9 @@ export const lostCheckpoint = (): BrokenReadModelError =>
 
 /** The store's user may not change events, so no owner can be erased. The message says what to do. */
 export class MayNotEraseError extends Error {
-  constructor(options?: ErrorOptions) {
+  constructor() {
     super(
       'the database user may not update `events`: run plantstore erase with a MONGODB_URI whose user may, or give its role `update` there',
-      options,
     );
     this.name = 'MayNotEraseError';
   }
@@ -344,9 +343,6 @@ export interface Store {
 
   /** The OwnerErased events whose erasure is not complete, in ascending position. */
   unfinished(): Promise<readonly Unfinished[]>;
-
-  /** Rejects with MayNotEraseError when this store may not change events. */
-  requireEraseRights(): Promise<void>;
 
   /**
    * Removes the content of all events of an owner before position `by`, that of its OwnerErased event, in ascending

@@ -5,7 +5,7 @@ import { pause } from '../../time/pause.ts';
 import { refused } from '../commit/appender.ts';
 import { subjectOf, verifyContent } from '../event/chain.ts';
 import { type Committed, type Erases, KEY_BYTES, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { RefusedAppendError } from '../store.ts';
+import { MayNotEraseError, RefusedAppendError } from '../store.ts';
 import { type Follower, GENERATION_LIMIT } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
 import { type EraseProgress, eventsErased, type Finisher } from './finisher.ts';
@@ -75,7 +75,7 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
   const { follower } = parts;
   const { store, tail } = follower;
   const { owner, key = randomBytes(KEY_BYTES) } = request;
-  await store.requireEraseRights();
+  if ((await store.missingRights()).erasure.length > 0) throw new MayNotEraseError();
   let [earlier, counted] = [NOTHING, NONE];
   for (let attempt = 1; ; attempt++) {
     await follower.sync();

@@ -1,9 +1,9 @@
 import { type Document, Long } from 'mongodb';
-import { MayNotEraseError, type Store, type Unfinished } from '../store.ts';
+import type { Store, Unfinished } from '../store.ts';
 import type { Collections } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
-import { CODE, explain, hasCode } from './connection/errors.ts';
+import { explain } from './connection/errors.ts';
 import { toEvents, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one update, so that no update takes long: some 40 ms if all are of the owner. */
@@ -38,15 +38,6 @@ export function mongoErasures({ events }: Collections, clock: CausalClock) {
           .toArray(),
       );
       return toEvents(found) as Unfinished[];
-    },
-
-    /** An update needs the right even if no event matches. */
-    async requireEraseRights() {
-      try {
-        await update([-1], { $unset: { content: '' } });
-      } catch (error) {
-        throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;
-      }
     },
 
     async *eraseContents(owner, by) {

@@ -71,7 +71,5 @@ export function sqliteErasures(db: DatabaseSync, writeAheadLog: WriteAheadLog) {
     async endErasures(positions, mustBePublished) {
       change(mustBePublished ? `${END} AND erases_published = 1` : END, positions);
     },
-
-    async requireEraseRights() {},
   } satisfies Partial<Store>;
 }

@@ -303,8 +303,6 @@ export class MemoryStore implements Store {
     return this.old('unfinished', unfinishedIn);
   }
 
-  async requireEraseRights(): Promise<void> {}
-
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
     let taken = 0;
     for (let after = 0; after < by - 1; after += this.#sizes.erased) {
