@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
-import { changesOf, firstStep, removeRows } from '../log/view/projector.ts';
+import { advanced, changesOf, firstStep } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
 /**
@@ -21,9 +21,9 @@ export async function project(
       rest = rest.slice(step.length);
       const to = step.at(-1)!.position;
       const nodes = builder.add(step);
-      await removeRows(store, step, (pace) => pace.rest().then(() => true));
+      const isDone = await advanced(store, [from, to, changes(step), nodes], (pace) => pace.rest().then(() => true));
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await store.advance(from, to, changes(step), nodes))) return project(store, { changes });
+      if (!isDone) return project(store, { changes });
       from = to;
     }
   return from;

@@ -44,7 +44,7 @@ export interface Changes {
   readonly deletes: PlantKey[];
   /** Rows that exist after the step. A key that is not in deletes has no row before it. */
   readonly inserts: OwnedRow[];
-  /** The owner whom the step's event erases. The step is refused while there are rows of theirs; see `removeRows`. */
+  /** The owner whom the step's event erases, all of whose rows go before it. */
   readonly erased?: string | undefined;
 }
 
@@ -304,21 +304,22 @@ export interface Store {
 
   /**
    * Moves the checkpoint from `from` to `to` (undefined: it is gone), applies the changes, and writes nodes, in one
-   * atomic step. Returns false and does nothing when the checkpoint is not `from`, or `erased` has rows. Rejects with
-   * BrokenReadModelError and does nothing when the changes do not fit the rows.
+   * atomic step. Returns false and does nothing when the checkpoint is not `from`. Rejects with BrokenReadModelError
+   * and does nothing when the changes do not fit the rows.
+   *
+   * While `erased` has rows, deletes some of them instead, and returns undefined: the same call does more. Before the
+   * first row goes, `upTo` is `to`. A repair may put some back until the step is done.
    *
    * A projector gives the changes and the nodes that the events after `from` make, up to `to`. Every other step is a
    * repair: `to` is `from`, or `from` is gone. With it the generation grows, nodes that are not of the first `to`
    * events go, and so does an `upTo` that no erasure has left.
    */
-  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean>;
-
-  /**
-   * Deletes some rows of an owner whose OwnerErased event comes right after the checkpoint. Returns their number; 0:
-   * none is left, or the checkpoint is another. A repair may put some back until the step of that event is done. Before
-   * the first row goes, `upTo` is the position of that event.
-   */
-  removeRows(owner: string, checkpoint: number): Promise<number>;
+  advance(
+    from: number | undefined,
+    to: number | undefined,
+    changes: Changes,
+    nodes: Nodes,
+  ): Promise<boolean | undefined>;
 
   /** Those nodes from `start` up to, not including, `end` that come before a gap. Rejects with BrokenTreeError. */
   nodes(start: number, end: number): Promise<Uint8Array[]>;

@@ -4,7 +4,7 @@ import { encodeContent } from '../../src/log/event/encode.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { Nodes, Store } from '../../src/log/store.ts';
 import { NodeBuilder } from '../../src/log/tree/nodes.ts';
-import { changesOf, firstStep, removeRows } from '../../src/log/view/projector.ts';
+import { advanced, changesOf, firstStep } from '../../src/log/view/projector.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 
 /**
@@ -77,8 +77,8 @@ export async function project(store: Store, events = Number.POSITIVE_INFINITY): 
   const builder = await NodeBuilder.after(store, start);
   for (let from = 0; from < end; ) {
     const step = firstStep(log.slice(from, Math.min(from + store.advanceLimit, end)));
-    await removeRows(store, step, async () => true);
-    if (!(await store.advance(start + from, start + from + step.length, changesOf(step), builder.add(step))))
+    const [at, nodes] = [start + from, builder.add(step)];
+    if (!(await advanced(store, [at, at + step.length, changesOf(step), nodes], async () => true)))
       throw new Error('somebody else moved the checkpoint');
     from += step.length;
   }

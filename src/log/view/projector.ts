@@ -29,21 +29,16 @@ export function firstStep(events: readonly LoggedEvent[]): readonly LoggedEvent[
   return end < 0 ? events : events.slice(0, end);
 }
 
-/**
- * Removes all rows of the owner whom the first of these events erases, if it erases one, in pieces that keep nobody
- * waiting, unless the checkpoint moves meanwhile. `rest` is awaited after each piece. If it resolves with false, the
- * removal goes no further, and so does this.
- */
-export async function removeRows(
-  store: Pick<Store, 'removeRows'>,
-  [first]: readonly LoggedEvent[],
+/** Does a step of the read model; see Store.advance. `rest` is awaited before each further call, unless it says no. */
+export async function advanced(
+  store: Store,
+  step: Parameters<Store['advance']>,
   rest: (pace: Pace) => Promise<boolean>,
-): Promise<boolean> {
-  // Once its erasure is complete, no row is left.
-  if (first?.erases === undefined) return true;
-  const pace = new Pace();
-  while ((await store.removeRows(first.erases.owner, first.position - 1)) > 0) if (!(await rest(pace))) return false;
-  return true;
+): Promise<boolean | undefined> {
+  for (const pace = new Pace(); ; ) {
+    const isDone = await store.advance(...step);
+    if (isDone !== undefined || !(await rest(pace))) return isDone;
+  }
 }
 
 /**
@@ -143,11 +138,12 @@ export class Projector {
     const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#follower.store, from);
-    if (!(await removeRows(this.#follower.store, events, (pace) => this.#mayGoOn(pace)))) return;
-    if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
+    const [changes, nodes] = [changesOf(events), this.#nodes.add(events)];
+    const isDone = await advanced(this.#follower.store, [from, to, changes, nodes], (pace) => this.#mayGoOn(pace));
+    if (isDone) {
       this.#follower.tail.projected(to);
       this.#tell(undefined);
-    } else await this.#readCheckpoint();
+    } else if (isDone === false) await this.#readCheckpoint();
     if (monotonic() >= this.#restAt) await this.#rest();
   }
 

@@ -194,8 +194,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a step of the projector that was refused counts as done',
     file: 'log/view/projector.ts',
-    from: `if (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) {`,
-    to: `if ((await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
+    from: `if (isDone) {`,
+    to: `if (isDone !== undefined) {`,
   },
   {
     what: 'the projector adds rows that its step has deleted',
@@ -380,7 +380,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: `this.#store.eraseContents(erases.owner, position + 1_000)`,
   },
   {
-    what: 'the projector passes an erasure and leaves rows that a repair has put back',
+    what: 'the projector passes an erasure and leaves the rows of its owner',
     file: 'log/view/projector.ts',
     from: `erased: events[0]?.erases?.owner };`,
     to: `};`,

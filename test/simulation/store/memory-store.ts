@@ -234,10 +234,21 @@ export class MemoryStore implements Store {
     return new MemorySnapshot(this, state, this.#sizes.batch);
   }
 
-  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
-    return this.write('advance', (state) => {
-      const isLeft = changes.erased !== undefined && ownersRows(state.rows, changes.erased, undefined).length > 0;
-      if (state.checkpoint !== from || isLeft) return { changes: {}, result: false };
+  advance(
+    from: number | undefined,
+    to: number | undefined,
+    changes: Changes,
+    nodes: Nodes,
+  ): Promise<boolean | undefined> {
+    return this.write<boolean | undefined>('advance', (state) => {
+      if (state.checkpoint !== from) return { changes: {}, result: false };
+      const { erased } = changes;
+      const gone = erased === undefined ? [] : ownersRows(state.rows, erased, undefined).slice(0, this.#sizes.instant);
+      if (gone.length > 0) {
+        const rows = new Map(state.rows);
+        for (const { id } of gone) rows.delete(keyString(erased!, id));
+        return { changes: { upTo: to!, rows }, result: undefined };
+      }
       const isRepair = from === to || from === undefined;
       const kept = isRepair && to !== undefined ? nodeCountOf(to) : Number.POSITIVE_INFINITY;
       return {
@@ -250,16 +261,6 @@ export class MemoryStore implements Store {
         },
         result: true,
       };
-    });
-  }
-
-  removeRows(owner: string, checkpoint: number): Promise<number> {
-    return this.write('removeRows', (state) => {
-      if (state.checkpoint !== checkpoint) return { changes: {}, result: 0 };
-      const gone = ownersRows(state.rows, owner, undefined).slice(0, this.#sizes.instant);
-      const rows = new Map(state.rows);
-      for (const { id } of gone) rows.delete(keyString(owner, id));
-      return { changes: { upTo: checkpoint + 1, rows }, result: gone.length };
     });
   }
 

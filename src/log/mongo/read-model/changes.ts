@@ -64,7 +64,7 @@ async function compareAndMove(
   return moved.matchedCount === 1;
 }
 
-/** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
+/** Removes some rows of an erased owner within the caller's transaction. Returns their number. */
 export async function removeRows(parts: Parts, session: ClientSession, owner: string, from: number): Promise<number> {
   const { plants } = parts;
   const moved = await within(
@@ -80,10 +80,6 @@ export async function removeRows(parts: Parts, session: ClientSession, owner: st
   if (keys.length > 0) await within(plants.deleteMany({ _id: { $in: keys } }, { session }));
   return keys.length;
 }
-
-/** Whether an owner has rows. Undefined: nobody, who has none. */
-export const hasRows = async ({ plants }: Parts, session: ClientSession, owner: string | undefined): Promise<boolean> =>
-  owner !== undefined && (await within(plants.findOne(ownedBy(owner, undefined), { session }))) !== null;
 
 /** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */
 export async function applyChanges(

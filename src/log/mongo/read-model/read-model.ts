@@ -19,7 +19,7 @@ import { retried } from '../connection/errors.ts';
 import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
-import { applyChanges, hasRows, moveCheckpoint, removeRows } from './changes.ts';
+import { applyChanges, moveCheckpoint, removeRows } from './changes.ts';
 import { after, FOUND_ROWS, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
@@ -94,15 +94,13 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
     /** Every transaction that adds rows changes the checkpoint's document, so that two of them conflict. */
     async advance(from, to, changes, nodes) {
       return transactions.run(async (session) => {
-        if (await hasRows(collections, session, changes.erased)) return false;
+        const { erased } = changes;
+        if (erased !== undefined && (await removeRows(collections, session, erased, from!)) > 0) return undefined;
         if (!(await moveCheckpoint(collections, session, from, to))) return false;
         await applyChanges(collections, session, changes, nodes);
         return true;
       });
     },
-
-    removeRows: (owner, checkpoint) =>
-      transactions.run((session) => removeRows(collections, session, owner, checkpoint)),
 
     async nodes(start, end) {
       const range = { $gte: Long.fromNumber(start), $lt: Long.fromNumber(end) };

@@ -44,7 +44,7 @@ export function sqliteReadModel(db: DatabaseSync, reads: ReadQueue, lookUps: Rea
     async advance(from, to, changes, made) {
       const isDone = undamaged(() =>
         transaction(db, () => {
-          if (hasRows(changing, changes.erased)) return false;
+          if (changes.erased !== undefined && removeRows(changing, changes.erased, from!) > 0) return undefined;
           if (!moveCheckpoint(changing, from, to)) return false;
           applyChanges(changing, changes, made);
           return true;
@@ -52,10 +52,6 @@ export function sqliteReadModel(db: DatabaseSync, reads: ReadQueue, lookUps: Rea
       );
       onAdvanced();
       return isDone;
-    },
-
-    async removeRows(owner, from) {
-      return undamaged(() => transaction(db, () => removeRows(changing, owner, from)));
     },
 
     async nodes(start, end) {
@@ -94,7 +90,6 @@ const prepareChanges = (db: DatabaseSync) => ({
   begin: db.prepare(`UPDATE checkpoints SET up_to = :upTo ${AT}`),
   removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
     AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
-  anyOf: db.prepare('SELECT 1 FROM plants WHERE owner = ? LIMIT 1'),
   remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
   insert: db.prepare(`
     INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
@@ -125,15 +120,11 @@ function moveCheckpoint(
 /** Rows that one step removes: a few milliseconds. */
 const STEP_ROWS = 256;
 
-/** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
+/** Removes some rows of an erased owner within the caller's transaction. Returns their number. */
 function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number {
   if (begin.run({ from, upTo: from + 1 }).changes === 0) return 0;
   return Number(removeSome.run({ owner, limit: STEP_ROWS }).changes);
 }
-
-/** Whether an owner has rows. Undefined: nobody, who has none. */
-const hasRows = ({ anyOf }: Statements, owner: string | undefined): boolean =>
-  owner !== undefined && anyOf.get(owner) !== undefined;
 
 /** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */
 function applyChanges({ remove, insert, node }: Statements, { deletes, inserts }: Changes, nodes: Nodes): void {
