@@ -3,6 +3,7 @@ import { withId } from '../../domain/plant.ts';
 import type { Permit } from '../../semaphore.ts';
 import { clearTimer, setTimer } from '../../time/host.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
+import type { Follower } from '../tail/follower.ts';
 import type { TailEntry } from '../tail/memtable.ts';
 import { unavailable } from '../unavailable.ts';
 
@@ -40,43 +41,34 @@ export const isLong = (list: Listing): list is LongList => 'confirm' in list;
 /** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 
-/** Keeps a long list from showing plants of an owner who is erased while it is read. */
-export interface ErasureGuard {
-  /**
-   * Rejects with STORE_UNAVAILABLE once the owner is erased, by whichever instance. Follower.revalidateRows says how
-   * soon. Await it after each read.
-   */
-  confirm(): Promise<void>;
-  /** Call it once the list is closed. */
-  close(): void;
-}
-
-/** What a list of any length is made of. */
-export interface OpenedList {
-  readonly snapshot: Snapshot;
-  readonly guard: ErasureGuard;
-  /** The owner's in the tail. */
-  readonly entries: readonly TailEntry[];
-  /** The list is the fold of the log up to here. */
-  readonly position: number;
-}
-
 /**
- * A list of any length from a snapshot and the owner's entries in the tail. Its memory is bounded by one batch and
- * those entries.
+ * A list of any length as of the tail's head, from a snapshot, for which the tail is pinned, and the owner's entries in
+ * the tail. Its memory is bounded by one batch and those entries.
  *
  * It owns the snapshot, and the permit, from now on. It gives them back at the end, when the reader stops, when it
  * rejects, and at the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks
  * complete. So does a reader whose owner is erased meanwhile.
  */
-export async function openListing(opened: OpenedList, permit: Permit, query: ListQuery): Promise<Listing> {
+export async function openListing(
+  follower: Follower,
+  snapshot: Snapshot,
+  permit: Permit,
+  { owner, after, limit }: ListQuery,
+): Promise<LongList> {
+  const { position } = follower.tail.head;
+  const entries = follower.tail.memtable.ownedBy(owner, after);
+  const guard = guardOf(follower, owner);
+  const close = () => {
+    guard.close();
+    return snapshot.close().finally(() => permit[Symbol.dispose]());
+  };
+  const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
   let next: bigint | undefined;
-  const plants = read(opened, permit, query, (cut) => {
+  const plants = read(batches, { confirm: guard.confirm, close }, limit, (cut) => {
     next = cut;
   });
   // Once it has begun, a return closes it, before the first batch too.
   await plants.next();
-  const { position, guard } = opened;
   const confirm = () =>
     guard.confirm().catch((error) => {
       throw unavailable(error);
@@ -84,33 +76,50 @@ export async function openListing(opened: OpenedList, permit: Permit, query: Lis
   return { plants, next, position, confirm };
 }
 
+/** The error of a long list that may show what was erased. Whom an erasure erased is not known once it is complete. */
+const ERASED = new PlantStoreError(
+  'STORE_UNAVAILABLE',
+  'an owner was erased while this list was read, so it may show plants that are gone; begin it again',
+);
+
+/**
+ * Notices an erasure of an owner from now on, by whichever instance; Follower.revalidateRows says how soon. An
+ * OwnerErased whose erasure is complete counts too: it may have been of this owner.
+ */
+function guardOf(follower: Follower, owner: string) {
+  let isOver = false;
+  const close = follower.tail.onSeen((news) => {
+    isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);
+  });
+  const confirm = async () => {
+    await follower.revalidateRows();
+    if (isOver) throw ERASED;
+  };
+  return { confirm, close };
+}
+
 /**
  * An empty batch, and then those of the list. Before the empty one it calls back with the id at which the limit cuts
  * the list.
  */
 async function* read(
-  { snapshot, guard, entries }: OpenedList,
-  permit: Permit,
-  { owner, after, limit }: ListQuery,
+  batches: () => AsyncIterable<readonly PlantRow[]>,
+  { confirm, close }: Readonly<Record<'confirm' | 'close', () => Promise<void>>>,
+  limit: number | undefined,
   onCut: (next: bigint) => void,
 ): AsyncGenerator<readonly PlantRow[]> {
-  const close = () => {
-    guard.close();
-    return snapshot.close().finally(() => permit[Symbol.dispose]());
-  };
   let isLate = false;
   const timer = setTimer(() => {
     isLate = true;
     void close();
   }, SNAPSHOT_LIMIT);
   timer.unref();
-  const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
   try {
     const next = limit === undefined ? undefined : await lastOf(batches(), limit);
     if (next !== undefined) onCut(next);
     yield [];
     for await (const batch of next === undefined ? batches() : upTo(batches(), next)) {
-      await guard.confirm();
+      await confirm();
       yield batch;
     }
   } catch (error) {

@@ -9,15 +9,7 @@ import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } f
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
-import {
-  type ErasureGuard,
-  type Listing,
-  type ListQuery,
-  Merge,
-  type OpenedList,
-  openListing,
-  type ShortList,
-} from './listing.ts';
+import { type Listing, type ListQuery, Merge, openListing, type ShortList } from './listing.ts';
 
 /**
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
@@ -147,14 +139,6 @@ export class Lists {
     return list;
   }
 
-  /** A list of any length as of one position: a snapshot, and the owner's current entries in the tail. */
-  async #long(query: ListQuery): Promise<Listing> {
-    using held = new DisposableStack();
-    held.use(await this.#permitFor(query.owner));
-    const opened = await this.#opened(query);
-    return 'snapshot' in opened ? openListing(opened, held.move(), query) : opened;
-  }
-
   /** Few owners cannot use up all open snapshots. */
   async #permitFor(owner: string): Promise<Permit> {
     try {
@@ -170,12 +154,13 @@ export class Lists {
   }
 
   /**
-   * Pins the tail until its entries are copied. Of an owner who was erased meanwhile, these are the whole list, a short
-   * one.
+   * A list of any length as of one position: a snapshot, and the owner's current entries in the tail. Of an owner who
+   * was erased meanwhile, these are the whole list, a short one.
    */
-  async #opened(query: ListQuery): Promise<OpenedList | ShortList> {
-    const { owner, after } = query;
+  async #long(query: ListQuery): Promise<Listing> {
     const { store, tail } = this.#follower;
+    using held = new DisposableStack();
+    held.use(await this.#permitFor(query.owner));
     // Before the tail is pinned, which keeps it from forgetting events, and so writes from going on.
     await store.waitBeforeLongRead();
     let snapshot: Snapshot | undefined;
@@ -185,42 +170,18 @@ export class Lists {
       const { position: checkpoint, upTo } = snapshot;
       if (checkpoint === undefined) throw lostCheckpoint();
       await this.#follower.reachCheckpoint({ checkpoint, upTo }, base);
-      return { snapshot };
+      return snapshot;
     };
     let isOpen = false;
     try {
       return await tail.pinned(read, (opened) => {
-        isOpen = !tail.memtable.hasEnded(owner);
-        if (!isOpen) return this.#atHead(query, [], true)!;
-        const guard = guardOf(this.#follower, owner);
-        return { ...opened, guard, entries: tail.memtable.ownedBy(owner, after), position: tail.head.position };
+        isOpen = !tail.memtable.hasEnded(query.owner);
+        return isOpen ? openListing(this.#follower, opened, held.move(), query) : this.#atHead(query, [], true)!;
       });
     } finally {
       if (!isOpen) await snapshot?.close();
     }
   }
-}
-
-/** The error of a long list that may show what was erased. Whom an erasure erased is not known once it is complete. */
-const ERASED = new PlantStoreError(
-  'STORE_UNAVAILABLE',
-  'an owner was erased while this list was read, so it may show plants that are gone; begin it again',
-);
-
-/**
- * Notices an erasure of an owner from now on. An OwnerErased whose erasure is complete counts too: it may have been of
- * this owner.
- */
-function guardOf(follower: Follower, owner: string): ErasureGuard {
-  let isOver = false;
-  const close = follower.tail.onSeen((news) => {
-    isOver ||= news.some(({ type, erases }) => type === 'OwnerErased' && (erases?.owner ?? owner) === owner);
-  });
-  const confirm = async () => {
-    await follower.revalidateRows();
-    if (isOver) throw ERASED;
-  };
-  return { confirm, close };
 }
 
 /** Most keys of one read: the size of a batch of commands. */
