@@ -94,7 +94,7 @@ export class EventLog {
     this.#committer = new Committer(follower, states, new Appender(follower, onFault), this.#limits, observer);
     this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     this.#projector = new Projector(follower, onFault, onReadModel ?? (() => {}));
-    follower.changed.addEventListener('abort', () => {
+    follower.replaced.addEventListener('abort', () => {
       this.#projector.stop();
       // It answers nothing more, and so must not write for the others.
       void this.#forwarding?.close();
@@ -102,9 +102,9 @@ export class EventLog {
     this.#running = Promise.all([this.#projector.run(), follower.watch(this.#stop.signal, onReachable ?? (() => {}))]);
   }
 
-  /** Aborts with LogChangedError once it finds that the log was replaced. The log then answers nothing more. */
-  get changed(): AbortSignal {
-    return this.#follower.changed;
+  /** Aborts with LogReplacedError once it finds that the log was replaced. The log then answers nothing more. */
+  get replaced(): AbortSignal {
+    return this.#follower.replaced;
   }
 
   /** The current state of the log. */

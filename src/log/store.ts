@@ -66,14 +66,14 @@ export interface Nodes {
  * happens when an older backup is restored under a running instance. The instance's memory is then invalid, and an
  * append would leave a gap or a broken chain. Only a restart helps.
  */
-export class LogChangedError extends Error {
+export class LogReplacedError extends Error {
   /** `why`: what is wrong and where, in words for an operator. */
   constructor(why: string, options?: ErrorOptions) {
     super(
       `${why}; this instance no longer answers or appends: stop all instances, make sure that the log is the right one, and start them again`,
       options,
     );
-    this.name = 'LogChangedError';
+    this.name = 'LogReplacedError';
   }
 }
 

@@ -1,6 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
-import { BrokenReadModelError, LogChangedError, LostRecordError, MalformedRowError } from './store.ts';
+import { BrokenReadModelError, LogReplacedError, LostRecordError, MalformedRowError } from './store.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
 /**
@@ -12,7 +12,7 @@ export class CannotSignError extends Error {
 }
 
 /** Errors that are a state of the store. The instance logs each when it begins, and when it is over. */
-const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTreeError, CannotSignError];
+const STATES = [LogReplacedError, BrokenReadModelError, LostRecordError, BrokenTreeError, CannotSignError];
 
 /** Whether an error is one of STATES, which need not be logged with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);
@@ -29,7 +29,7 @@ export const unavailable = (error: unknown): Error =>
     : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), {}, { cause: error });
 
 function messageOf(error: unknown): string {
-  if (error instanceof LogChangedError) return 'this instance does not serve, because its log was replaced; try again';
+  if (error instanceof LogReplacedError) return 'this instance does not serve, because its log was replaced; try again';
   if (error instanceof BrokenReadModelError || error instanceof MalformedRowError)
     return 'the plants cannot be read now; try again';
   if (error instanceof LostRecordError)

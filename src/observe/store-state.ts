@@ -1,5 +1,5 @@
 import type { BrokenChainError } from '../log/event/chain.ts';
-import { type DamagedStoreError, LogChangedError } from '../log/store.ts';
+import { type DamagedStoreError, LogReplacedError } from '../log/store.ts';
 import type { BrokenTreeError } from '../log/tree/nodes.ts';
 import { type Readiness, STARTING } from './health.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -69,7 +69,7 @@ export class StoreState {
 
   /** Whether the log is no longer the one that this instance has read. */
   get #isReplaced(): boolean {
-    return this.fault instanceof LogChangedError;
+    return this.fault instanceof LogReplacedError;
   }
 
   /**
@@ -84,7 +84,7 @@ export class StoreState {
   }
 
   get #found(): Readiness {
-    if (this.fault instanceof LogChangedError) return { ready: false, detail: this.fault.message };
+    if (this.fault instanceof LogReplacedError) return { ready: false, detail: this.fault.message };
     if (this.fault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
     if (!this.isOpen) return STARTING;
     const faults = [this.damage, this.brokenLog, this.readModelFault, this.signingFault, this.witnessFault].filter(

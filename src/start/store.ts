@@ -10,13 +10,13 @@ import { aboutStore, isDamage } from '../log/sqlite/damage.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
-import { DamagedStoreError, LogChangedError } from '../log/store.ts';
+import { DamagedStoreError, LogReplacedError } from '../log/store.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { StoreState } from '../observe/store-state.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { whyNotSigned } from '../transparency/signed-checkpoint.ts';
+import { whyNotTheSignedLog } from '../transparency/signed-checkpoint.ts';
 import { logGauges } from './gauges.ts';
 
 /**
@@ -64,7 +64,7 @@ export async function openStore(
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
-        else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log was replaced');
+        else if (fault instanceof LogReplacedError) logger.fatal({ err: fault }, 'the log was replaced');
         else logger.error({ err: fault }, 'the store cannot be reached');
         state.fault = fault;
       },
@@ -78,7 +78,7 @@ export async function openStore(
     throw aboutStore(join(config.dataDirectory, DATABASE_FILE), error);
   });
   opened.defer(() => log.close());
-  const other = await whyNotSigned(config.dataDirectory, store.name, log.status.head);
+  const other = await whyNotTheSignedLog(config.dataDirectory, store.name, log.status.head);
   // Its writes would be found nowhere again.
   if (other !== undefined) throw new Error(other);
   state.fault = undefined;

@@ -32,7 +32,7 @@ export function openTransparency(
     else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
   };
   const head = () => log.head();
-  const tree = new Tree(store, log.changed);
+  const tree = new Tree(store, log.replaced);
   const signer = logSignerOnDemand(config, store);
   const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => logger.warn(why));
   const signed = new LogCheckpoints({ ...{ head, tree, signer, kept }, onFault: reporting('signingFault', 'signed') });

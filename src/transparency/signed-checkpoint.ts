@@ -52,7 +52,7 @@ export const CHECKPOINT_FILE = 'last-checkpoint.txt';
  * Why a log that ends at a position is not the one that was signed in a data directory: it has no events. Undefined:
  * it has some, or nothing was signed there. What comes after needs a comparison, and not every restored log passes it.
  */
-export async function whyNotSigned(
+export async function whyNotTheSignedLog(
   dataDirectory: string,
   store: string,
   position: number,

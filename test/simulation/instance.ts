@@ -118,7 +118,7 @@ export class Instance {
       onFault: () => {},
     });
     log.finishErasures(() => {});
-    const tree = new Tree(store, log.changed);
+    const tree = new Tree(store, log.replaced);
     const signed = new LogCheckpoints({
       head: () => log.head(),
       tree,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import { LogChangedError, type Store } from '../../src/log/store.ts';
+import { LogReplacedError, type Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { added, chain } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';
@@ -66,7 +66,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
             await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
             expect(await positions()).toEqual(left);
             await expect(list(log)).rejects.toMatchObject(UNAVAILABLE);
-            await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
+            await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogReplacedError);
           }
           // The event that the instance missed first: it may have looked while they were taken out.
           expect(String(faults.at(-1))).toMatch(
@@ -115,19 +115,19 @@ export function restoredContract(name: string, open: OpenDatabase): void {
           await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
           expect(await positions()).toHaveLength(5 + more);
           await expect(list(log)).rejects.toMatchObject(UNAVAILABLE);
-          await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
+          await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogReplacedError);
         }),
       );
 
     test(
       'its tree is not read any more, not even what is remembered of it',
       on(async (scene) => {
-        const tree = new Tree(scene.store, scene.log.changed);
+        const tree = new Tree(scene.store, scene.log.replaced);
         const read = () => [tree.readTile({ level: 0, index: 0, width: 3 }), tree.readBlock(0, 3)];
         await Promise.all(read());
         await cut(scene, 3);
-        await expect.poll(() => scene.log.changed.aborted).toBe(true);
-        for (const answer of read()) await expect(answer).rejects.toBeInstanceOf(LogChangedError);
+        await expect.poll(() => scene.log.replaced.aborted).toBe(true);
+        for (const answer of read()) await expect(answer).rejects.toBeInstanceOf(LogReplacedError);
       }),
     );
 
@@ -138,7 +138,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
           for await (const events of scene.log.read(0, { follow: true }))
             if (events.at(-1)?.position === 5) await cut(scene, 3);
         })();
-        await expect(following).rejects.toBeInstanceOf(LogChangedError);
+        await expect(following).rejects.toBeInstanceOf(LogReplacedError);
       }),
     );
   });

@@ -5,7 +5,7 @@ import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import type { Store } from '../../log/store.ts';
 import { defaultOrigin } from '../../transparency/log-key.ts';
-import { whyNotSigned } from '../../transparency/signed-checkpoint.ts';
+import { whyNotTheSignedLog } from '../../transparency/signed-checkpoint.ts';
 import { withStore } from '../with-store.ts';
 import { examineFiles } from './files.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -38,7 +38,7 @@ async function examineStore(config: Config): Promise<{ readonly findings: Findin
       const [checkpoint, { position }] = [await store.checkpoint(), await store.head()];
       const ends = `the log ends at position ${position}, the read model at ${checkpoint}`;
       if (checkpoint > position) return { findings: [fail('store', `${ends}: the log has lost events`)], log };
-      const other = await whyNotSigned(config.dataDirectory, store.name, position);
+      const other = await whyNotTheSignedLog(config.dataDirectory, store.name, position);
       if (other !== undefined) return { findings: [fail('store', other)], log };
       return { findings: [ok('store', `${store.name} is readable; ${ends}`), ...(await rightsOf(store))], log };
     });

@@ -52,7 +52,7 @@ export class Appender {
   /**
    * Appends events that follow the tail's head. Gives up at `deadline` (the monotonic clock). If the log's end cannot
    * be checked by then, rejects with STORE_UNAVAILABLE and sends nothing. So it does at once, with nothing appended, if
-   * the store refuses the events. If the log has changed, rejects with LogChangedError and sends nothing.
+   * the store refuses the events. If the log was replaced, rejects with LogReplacedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
@@ -66,11 +66,13 @@ export class Appender {
           sends++;
           landed += await this.#send(events.slice(landed));
           if (landed === events.length) return { landed, certain: true };
+          // The store answered, and so none of these will land: the next send is the first again. After an earlier send
+          // without an answer, events of that one still may.
           if (sends === 1) sends = 0;
           await this.#follower.readOn();
         }
       } catch (error) {
-        if (!this.#follower.changed.aborted) this.#onFault(error);
+        if (!this.#follower.replaced.aborted) this.#onFault(error);
         // What was sent before may have landed in spite of this answer.
         if (error instanceof RefusedAppendError && sends === 1) {
           if (landed > 0) return { landed, certain: true };
@@ -87,8 +89,8 @@ export class Appender {
         this.#onFault(error);
       }
       const isSent = sends > 0 || landed > 0;
-      if (!isSent) this.#follower.changed.throwIfAborted();
-      if (this.#follower.changed.aborted) return { landed, certain: false };
+      if (!isSent) this.#follower.replaced.throwIfAborted();
+      if (this.#follower.replaced.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
         if (isSent) return { landed, certain: false };
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again');
@@ -102,7 +104,7 @@ export class Appender {
     const now = monotonic();
     const wanted = (now - this.#ended <= MAX_GAP_IN_RUN ? this.#begun : now) - CHECK_MAX_AGE;
     if (this.#follower.checkedAt < wanted) await this.#follower.sync();
-    this.#follower.changed.throwIfAborted();
+    this.#follower.replaced.throwIfAborted();
   }
 
   /** Sends events and adds those that the store appended to the tail. Returns their number. */
@@ -113,7 +115,7 @@ export class Appender {
     if (this.#follower.checkedAt < this.#begun - CHECK_MAX_AGE / 2) this.#follower.sync().catch(() => {});
     try {
       const taken = await this.#follower.store.append(events);
-      this.#follower.changed.throwIfAborted();
+      this.#follower.replaced.throwIfAborted();
       this.#follower.tail.extend(events.slice(0, taken));
       this.#ended = monotonic();
       return taken;

@@ -78,7 +78,7 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
  * the transaction: the record of its commit is the last that is written, and is not whole. A sync that failed has other
  * codes. The caller gets STORE_UNAVAILABLE at once: see `refused` in commit/appender.ts.
  */
-export function written<T>(db: DatabaseSync, work: () => T): T {
+export function appendTransaction<T>(db: DatabaseSync, work: () => T): T {
   try {
     return transaction(db, work);
   } catch (error) {

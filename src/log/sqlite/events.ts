@@ -5,7 +5,7 @@ import { decodeStored, headOf } from '../event/decode.ts';
 import { EMPTY_HEAD, type Head, keysOf, type LoggedEvent, sizeOf, withKeys } from '../event/event.ts';
 import { RefusedAppendError, type Store, type Unfinished } from '../store.ts';
 import { type Table, tableBatches } from './batches.ts';
-import { prepareQuery, written } from './connection.ts';
+import { appendTransaction, prepareQuery } from './connection.ts';
 import { eachKey, type ReadQueue } from './read-queue.ts';
 
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
@@ -125,7 +125,7 @@ export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQu
      * recovery after a crash may still find it, unless a later append replaced it.
      */
     async append(events) {
-      return written(db, () => {
+      return appendTransaction(db, () => {
         const last = headIn(queries.head);
         if (last.position >= events[0]!.position) return 0;
         // Under the write lock, the log cannot change after this check.

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { privateFile, syncAtOnce } from '../../files.ts';
 import { shareCalls } from '../../time/share-calls.ts';
-import { LONGEST_LEASE, LogChangedError, LostRecordError, type Store } from '../store.ts';
-import { existingFile, openReader, openWriter, prepareQuery, written } from './connection.ts';
+import { LONGEST_LEASE, LogReplacedError, LostRecordError, type Store } from '../store.ts';
+import { appendTransaction, existingFile, openReader, openWriter, prepareQuery } from './connection.ts';
 import { aboutStore, integrityFault } from './damage.ts';
 import { sqliteErasures } from './erasures.ts';
 import { sqliteEvents } from './events.ts';
@@ -120,7 +120,7 @@ function sqliteStore(path: string, db: DatabaseSync, alone: boolean, openToRead:
     },
 
     async ownerKey(renew = false) {
-      return written(db, () => {
+      return appendTransaction(db, () => {
         if (renew) db.exec('DELETE FROM owner_key');
         db.exec('INSERT INTO owner_key SELECT randomblob(32) WHERE NOT EXISTS (SELECT * FROM owner_key)');
         return db.prepare('SELECT key FROM owner_key').get()!.key as Uint8Array;
@@ -182,7 +182,7 @@ function keptFiles(path: string): () => void {
     for (const kept of files) {
       const inode = inodeOf(kept.file);
       kept.inode ??= inode;
-      if (inode !== kept.inode) throw new LogChangedError(`${kept.file} was replaced or removed`);
+      if (inode !== kept.inode) throw new LogReplacedError(`${kept.file} was replaced or removed`);
     }
   };
 }

@@ -4,7 +4,7 @@ import { freshAnswer, pause } from '../../time/pause.ts';
 import { shareCalls } from '../../time/share-calls.ts';
 import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { BrokenReadModelError, LogChangedError, type Standing, type Store } from '../store.ts';
+import { BrokenReadModelError, LogReplacedError, type Standing, type Store } from '../store.ts';
 import type { Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */
@@ -25,7 +25,7 @@ export const GENERATION_LIMIT = 250;
 /**
  * Keeps the tail up to date with the log, including the events of other instances. It verifies that every event
  * continues the chain before anything builds on it. Every sync verifies that the log is still the same one. Once it is
- * not, every operation stops; see `changed`.
+ * not, every operation stops; see `replaced`.
  */
 export class Follower {
   /** The log as it is stored. */
@@ -43,9 +43,9 @@ export class Follower {
   #generationAt = Number.NEGATIVE_INFINITY;
   /** When this instance found another generation. */
   #renewedAt = Number.NEGATIVE_INFINITY;
-  readonly #changed = new AbortController();
-  /** Aborts with LogChangedError once it finds that the log was replaced. Every method then rejects with that error. */
-  readonly changed: AbortSignal = this.#changed.signal;
+  readonly #replaced = new AbortController();
+  /** Aborts with LogReplacedError once it finds the log replaced. Every method then rejects with that error. */
+  readonly replaced: AbortSignal = this.#replaced.signal;
 
   /** `tailBytes`: most bytes of the tail while the read model has what is read. */
   constructor(store: Store, tail: Tail, tailBytes = Number.POSITIVE_INFINITY) {
@@ -71,16 +71,17 @@ export class Follower {
 
   /**
    * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share
-   * one read of the head. Rejects when the store cannot be reached, and with LogChangedError.
+   * one read of the head. Rejects when the store cannot be reached, and with LogReplacedError.
    */
   readonly sync: () => Promise<void> = shareCalls(() =>
-    this.#whileUnchanged(async () => {
+    this.#unlessReplaced(async () => {
       const began = monotonic();
       const known = this.tail.head;
       const head = await this.store.head();
       verifyKept(known, head);
       await this.reach(head.position);
-      // By now every instance has found the rows of now, and tells of no later position on earlier ones.
+      // An instance uses rows of an earlier generation for GENERATION_LIMIT, and as long again in what it then does. So
+      // from this head on, none says of a position what such rows had.
       if (began >= this.#renewedAt + 2 * GENERATION_LIMIT) this.tail.trustRows();
       this.#checkedAt = began;
       this.#syncedAt = monotonic();
@@ -88,7 +89,7 @@ export class Follower {
   );
 
   /** Reads all events after the tail's head. Concurrent callers share one read that starts after their calls. */
-  readonly readOn: () => Promise<void> = shareCalls(() => this.#whileUnchanged(() => this.readAll()));
+  readonly readOn: () => Promise<void> = shareCalls(() => this.#unlessReplaced(() => this.readAll()));
 
   /** Like readOn, not shared. Rejects with BrokenChainError itself. */
   async readAll(): Promise<void> {
@@ -138,20 +139,20 @@ export class Follower {
     if (this.tail.head.position < checkpoint) this.tail.restart(head);
   }
 
-  /** Aborts `changed` if the error of a read or an append shows that the log was replaced. */
+  /** Aborts `replaced` if the error of a read or an append shows that the log was replaced. */
   checkForChange(error: unknown): void {
-    if (error instanceof BrokenChainError) this.#changed.abort(new LogChangedError(error.message, { cause: error }));
-    else if (error instanceof LogChangedError) this.#changed.abort(error);
+    if (error instanceof BrokenChainError) this.#replaced.abort(new LogReplacedError(error.message, { cause: error }));
+    else if (error instanceof LogReplacedError) this.#replaced.abort(error);
   }
 
-  async #whileUnchanged(work: () => Promise<void>): Promise<void> {
-    this.changed.throwIfAborted();
+  async #unlessReplaced(work: () => Promise<void>): Promise<void> {
+    this.replaced.throwIfAborted();
     try {
       await work();
     } catch (error) {
       this.#checkedAt = Number.NEGATIVE_INFINITY;
       this.checkForChange(error);
-      this.changed.throwIfAborted();
+      this.replaced.throwIfAborted();
       throw error;
     }
   }
@@ -220,7 +221,7 @@ export class Follower {
   /**
    * Polls until the signal aborts, so that an idle instance also gets new events. Calls `onChange` when the store
    * becomes unreachable (with the fault) and when it becomes reachable (without), also for the first poll. Ends once
-   * the log has changed; the last fault then says so.
+   * the log was replaced; the last fault then says so.
    */
   async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
     let isReachable: boolean | undefined;
@@ -236,8 +237,8 @@ export class Follower {
       if (isReachable !== false) onChange(fault);
       isReachable = false;
     };
-    await repeat(poll, AbortSignal.any([signal, this.changed]), new Backoff(2 * POLL_INTERVAL, MAX_PAUSE), onFault);
-    if (this.changed.aborted) onChange(this.changed.reason);
+    await repeat(poll, AbortSignal.any([signal, this.replaced]), new Backoff(2 * POLL_INTERVAL, MAX_PAUSE), onFault);
+    if (this.replaced.aborted) onChange(this.replaced.reason);
   }
 
   /** Takes what the tail does not hold yet. Returns false if it ends before an event that the tail cannot take. */

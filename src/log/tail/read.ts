@@ -37,7 +37,7 @@ export async function* readLog(
   const stopped = () => signal?.aborted === true;
   let position = after;
   while (position < end && !stopped()) {
-    follower.changed.throwIfAborted();
+    follower.replaced.throwIfAborted();
     await syncUnlessFresh(follower);
     if (position < tail.readableAfter) {
       for await (const batch of presentRange(follower, position)) {
@@ -53,7 +53,7 @@ export async function* readLog(
     if (batch.length > 0) {
       position = batch.at(-1)!.position;
       yield batch;
-    } else await extended(tail, [follower.changed, signal]);
+    } else await extended(tail, [follower.replaced, signal]);
   }
 }
 

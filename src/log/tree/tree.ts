@@ -26,16 +26,16 @@ export interface Block {
  */
 export class Tree implements TileReader {
   readonly #store: Store;
-  readonly #changed: AbortSignal | undefined;
+  readonly #replaced: AbortSignal | undefined;
   #blocks: LRUCache<number, Block>;
   /** The hashes of each level, one behind the other. There are none for level 0. */
   #levels: Uint8Array[] = [];
   #growth: Promise<unknown> = Promise.resolve();
 
-  /** `changed`: aborts once the log was replaced. The tree then rejects with the signal's reason. */
-  constructor(store: Store, changed?: AbortSignal) {
+  /** `replaced`: aborts once the log was replaced. The tree then rejects with the signal's reason. */
+  constructor(store: Store, replaced?: AbortSignal) {
     this.#store = store;
-    this.#changed = changed;
+    this.#replaced = replaced;
     this.#blocks = this.#noBlocks();
   }
 
@@ -57,14 +57,14 @@ export class Tree implements TileReader {
 
   async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
     if (level === 0) return (await this.readBlock(index, width)).hashes;
-    this.#changed?.throwIfAborted();
+    this.#replaced?.throwIfAborted();
     const start = index * TILE_WIDTH;
     return slice(await this.#reach(level, start + width), start, start + width);
   }
 
   /** The block with this index and width: `width` events from position `index` * 256 + 1 on. */
   async readBlock(index: number, width: number): Promise<Block> {
-    this.#changed?.throwIfAborted();
+    this.#replaced?.throwIfAborted();
     return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
   }
 

@@ -26,7 +26,7 @@ export interface WatchReader {
 /** The part of a log that can be watched. */
 export type WatchedLog = Pick<
   EventLog,
-  'list' | 'head' | 'status' | 'recent' | 'revalidateRows' | 'onExtended' | 'onRowsOutdated' | 'changed'
+  'list' | 'head' | 'status' | 'recent' | 'revalidateRows' | 'onExtended' | 'onRowsOutdated' | 'replaced'
 >;
 
 /** What a watch needs of all watches of its instance. */

@@ -49,7 +49,7 @@ export class Watches implements OpenWatches {
     this.#limits = limits;
     this.#stopListening = log.onExtended((news) => this.#extended(news));
     log.onRowsOutdated(() => this.#end(OUTDATED));
-    log.changed.addEventListener('abort', () =>
+    log.replaced.addEventListener('abort', () =>
       this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; use another instance')),
     );
   }

@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
 import { MismatchError, type Topic, type TopicSession } from '../topic.ts';
 import { KafkaClient, type KafkaConnection, partitioner, type TransactionalProducer, within } from './client.ts';
-import { type Recovered, recover } from './recover.ts';
+import { type ResumePoint, resumePoint } from './resume.ts';
 import { createTopics, type Names, namesFor, reaches, type TopicSettings, toCommitted } from './topics.ts';
 
 /** The name of the topic of events, how to connect to it, and how to create it. */
@@ -22,7 +22,7 @@ export function kafkaTopic(options: KafkaOptions): Topic {
       const client = new KafkaClient(options);
       try {
         const producer = await within(OPEN_LIMIT, takeOver(client, names, options));
-        return kafkaSession(client, producer, names, await recover(client, names));
+        return kafkaSession(client, producer, names, await resumePoint(client, names));
       } catch (error) {
         client.close();
         throw error;
@@ -52,7 +52,7 @@ function kafkaSession(
   client: KafkaClient,
   producer: TransactionalProducer,
   { topic, group, checkpoint: checkpoints }: Names,
-  { checkpoint: start, notice }: Recovered,
+  { checkpoint: start, notice }: ResumePoint,
 ): TopicSession {
   const partitionOf = partitioner(start.ends.length);
   let checkpoint = start;

@@ -8,7 +8,7 @@ import { MismatchError } from '../topic.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
-import { adopt } from './recover.ts';
+import { adopt } from './resume.ts';
 import { fromCommitted, type Names, namesFor, type PublisherCheckpoint, reaches } from './topics.ts';
 
 /** Most checks for whether the last commit is visible, and milliseconds between them. */

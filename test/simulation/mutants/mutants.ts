@@ -19,7 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an append that failed counts as not done',
     file: 'log/commit/appender.ts',
-    from: `        if (!this.#follower.changed.aborted) this.#onFault(error);`,
+    from: `        if (!this.#follower.replaced.aborted) this.#onFault(error);`,
     to: `        if (sends > 0) return { landed, certain: true };`,
   },
   {

@@ -8,7 +8,7 @@ import { emptyCheckpoint, fromCommitted, type Names, type PublisherCheckpoint, r
 const READ_LIMIT = 30_000;
 
 /** Where publication continues. */
-export interface Recovered {
+export interface ResumePoint {
   readonly checkpoint: PublisherCheckpoint;
   /** What an operator should know. */
   readonly notice: string | undefined;
@@ -18,7 +18,7 @@ export interface Recovered {
  * Finds where to continue: at the checkpoint, if the topic ends with its events; without a checkpoint, after the last
  * event on the topic. No publisher may run meanwhile. Rejects with MismatchError if topic and checkpoint disagree.
  */
-export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
+export async function resumePoint(client: KafkaClient, names: Names): Promise<ResumePoint> {
   const asked = Promise.all([client.committed(names.group, names.checkpoint), client.ranges(names.topic)]);
   const [committed, ranges] = await within(READ_LIMIT, asked);
   if (committed === undefined) return adopt(client, names, ranges);
@@ -59,7 +59,7 @@ async function compare(
  * Reconstructs a lost checkpoint from the topic. Events arrive in whole transactions, so the records show where the
  * topic ends, and over how many partitions keys are distributed. Rejects with MismatchError if they do not.
  */
-export async function adopt(client: KafkaClient, names: Names, ranges: readonly OffsetRange[]): Promise<Recovered> {
+export async function adopt(client: KafkaClient, names: Names, ranges: readonly OffsetRange[]): Promise<ResumePoint> {
   const empty = emptyCheckpoint(ranges.length);
   let spreads = spreadsUpTo(ranges.length);
   let { position, hash } = empty;
