@@ -111,7 +111,7 @@ async function taken(lease: Lease): Promise<void> {
 async function* wrongRows(store: Store, fold: Fold, lease: Lease): AsyncGenerator<Changes> {
   const snapshot = await store.snapshot();
   try {
-    yield* differences(holding(lease, fold.rows()), holding(lease, snapshot.all()), store.advanceLimit);
+    yield* holding(lease, differences(fold, holding(lease, snapshot.all()), store.advanceLimit));
   } finally {
     await snapshot.close();
   }

@@ -54,7 +54,7 @@ async function compared(
     const leaving = upTo === position ? undefined : await leavingFrom(store, position, upTo);
     onCompared(position);
     for await (const events of store.read(fold.position, { to: position, signal })) await fold.apply(events);
-    return await firstDifference(fold.rows(signal), snapshot.all(), leaving);
+    return await firstDifference(fold, snapshot.all(), leaving, signal);
   } finally {
     await snapshot.close();
   }

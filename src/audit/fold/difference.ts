@@ -1,20 +1,23 @@
 import { isSamePlant, plantFields } from '../../domain/plant.ts';
 import type { Changes, OwnedRow } from '../../log/store.ts';
 import type { Failure } from '../checks/check.ts';
+import type { Fold } from './fold.ts';
 
 type Batches = AsyncIterable<readonly OwnedRow[]>;
 
 /**
- * The first difference between the fold of the log and a read model; undefined if they are equal. Both must be in
- * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory. `leaving`: the owner whose
- * rows are being removed, some of which may be missing.
+ * The first difference between the fold of the log and a read model, which must be in ascending order of owner (by
+ * UTF-8 bytes) and id, and in batches none of which is empty. Undefined: they are equal. Only one batch of each is in
+ * memory. `leaving`: the owner whose rows are being removed, some of which may be missing. Rejects with the signal's
+ * reason once it aborts.
  */
 export async function firstDifference(
-  fold: Batches,
+  fold: Fold,
   model: Batches,
   leaving: string | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<Failure | undefined> {
-  for await (const { expected, actual } of compared(fold, model)) {
+  for await (const { expected, actual } of compared(fold, model, signal)) {
     if (actual === undefined && expected!.owner === leaving) continue;
     if (actual === undefined) return missing(expected!);
     if (expected === undefined) return extra(actual);
@@ -26,7 +29,7 @@ export async function firstDifference(
 /**
  * What makes a read model equal to the fold, in steps of at most `limit` plants. Reads both as `firstDifference` does.
  */
-export async function* differences(fold: Batches, model: Batches, limit: number): AsyncGenerator<Changes> {
+export async function* differences(fold: Fold, model: Batches, limit: number): AsyncGenerator<Changes> {
   let changes: Changes = { deletes: [], inserts: [] };
   let count = 0;
   for await (const { expected, actual } of compared(fold, model)) {
@@ -40,21 +43,22 @@ export async function* differences(fold: Batches, model: Batches, limit: number)
 }
 
 /** The rows of the fold and of a read model that differ, by plant. Undefined: there is none. */
-async function* compared(fold: Batches, model: Batches) {
-  await using expected = new RowCursor(fold);
-  await using actual = new RowCursor(model);
-  while ((await expected.more()) && (await actual.more())) {
-    // In one turn as long as both have rows: a step of a generator for each would take most of the time.
-    while (expected.row !== undefined && actual.row !== undefined) {
-      const order = compareKeys(expected.row, actual.row);
-      if (order !== 0 || !isSamePlant(expected.row, actual.row))
-        yield { expected: order <= 0 ? expected.row : undefined, actual: order >= 0 ? actual.row : undefined };
-      if (order <= 0) expected.index++;
-      if (order >= 0) actual.index++;
-    }
+async function* compared(fold: Fold, model: Batches, signal?: AbortSignal) {
+  let after: OwnedRow | undefined;
+  for await (const batch of model) {
+    signal?.throwIfAborted();
+    const last = batch.at(-1);
+    let at = 0;
+    for await (const rows of fold.rows({ after, last }))
+      for (const expected of rows) {
+        for (; isBefore(batch[at], expected); at++) yield { expected: undefined, actual: batch[at] };
+        const actual = isBefore(expected, batch[at]) ? undefined : batch[at++];
+        if (actual === undefined || !isSamePlant(expected, actual)) yield { expected, actual };
+      }
+    for (const actual of batch.slice(at)) yield { expected: undefined, actual };
+    after = last;
   }
-  for (; await expected.more(); expected.index++) yield { expected: expected.row, actual: undefined };
-  for (; await actual.more(); actual.index++) yield { expected: undefined, actual: actual.row };
+  for await (const rows of fold.rows({ after })) for (const expected of rows) yield { expected, actual: undefined };
 }
 
 const missing = (row: OwnedRow): Failure => at(row, `is missing in the read model; in the log it is ${show(row)}`);
@@ -68,37 +72,8 @@ const at = ({ owner, id }: OwnedRow, what: string): Failure => ({
 
 const show = (row: OwnedRow): string => JSON.stringify(plantFields(row));
 
-function compareKeys(a: OwnedRow, b: OwnedRow): number {
-  if (a.owner !== b.owner) return Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner));
-  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
-}
-
-class RowCursor implements AsyncDisposable {
-  index = 0;
-  #batch: readonly OwnedRow[] = [];
-  readonly #batches: AsyncIterator<readonly OwnedRow[]>;
-
-  constructor(batches: Batches) {
-    this.#batches = batches[Symbol.asyncIterator]();
-  }
-
-  /** The current row of the batch; undefined at its end. */
-  get row(): OwnedRow | undefined {
-    return this.#batch[this.index];
-  }
-
-  /** Whether there is a row. Takes the next batch if the current one is at its end. */
-  async more(): Promise<boolean> {
-    while (this.row === undefined) {
-      const next = await this.#batches.next();
-      if (next.done === true) return false;
-      this.#batch = next.value;
-      this.index = 0;
-    }
-    return true;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#batches.return?.();
-  }
+/** Whether the key of one row is below that of another. Undefined: the end of a batch. */
+function isBefore(a: OwnedRow | undefined, b: OwnedRow | undefined): boolean {
+  if (a === undefined || b === undefined) return a !== undefined;
+  return a.owner === b.owner ? a.id < b.id : Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner)) < 0;
 }

@@ -14,6 +14,16 @@ const FILE = 'the temporary file of an audit, in SQLITE_TMPDIR, TMPDIR, /var/tmp
 /** Rows of one read; fewer mean that they are the last. */
 const READ_ROWS = 2_000;
 
+/** The keys of plants after `after`, up to `last`. */
+interface KeyRange {
+  readonly after?: { readonly owner: string; readonly id: bigint | number } | undefined;
+  readonly last?: { readonly owner: string | Uint8Array; readonly id: bigint } | undefined;
+}
+
+/** Below every key, and above: in SQLite's order, all integers come after -Infinity, and all texts before a blob. */
+const BELOW = { owner: '', id: Number.NEGATIVE_INFINITY };
+const ABOVE = { owner: new Uint8Array(), id: 0n };
+
 const TABLES = `
   PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
   CREATE TABLE plants (owner TEXT, id INTEGER, ${PLANT_FIELDS.map(({ name }) => `${name} TEXT`).join()},
@@ -23,6 +33,8 @@ const TABLES = `
 
 /** Milliseconds after which 1.0.0 let an idempotency key be used again. */
 const KEY_LIFETIME = 24 * 60 * 60 * 1_000;
+
+type Cells = [owner: string, id: bigint, ...texts: (string | null)[]];
 
 /** The fold of any number of events in bounded memory, and a temporary file that goes when it is disposed of. */
 export class Fold implements Disposable {
@@ -56,7 +68,9 @@ export class Fold implements Disposable {
        ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${KEY_LIFETIME}`,
     );
     this.#erase = ['plants', 'keys'].map((table) => db.prepare(`DELETE FROM ${table} WHERE owner = ?`));
-    this.#rows = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');
+    this.#rows = db.prepare(
+      'SELECT * FROM plants WHERE (owner, id) > (?, ?) AND (owner, id) <= (?, ?) ORDER BY owner, id LIMIT ?',
+    );
     this.#rows.setReadBigInts(true);
     this.#rows.setReturnArrays(true);
   }
@@ -80,12 +94,10 @@ export class Fold implements Disposable {
     this.#position = events.at(-1)?.position ?? this.#position;
   }
 
-  /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id, until the signal aborts. */
-  async *rows(signal?: AbortSignal): AsyncGenerator<OwnedRow[], void, void> {
-    // Below every key: in SQLite's order, all integers come after -Infinity.
-    for (let [owner, id]: [string, bigint | number] = ['', Number.NEGATIVE_INFINITY]; ; await yieldTurn()) {
-      signal?.throwIfAborted();
-      const found = naming(FILE, () => this.#rowsAfter(owner, id));
+  /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id. By default all of them. */
+  async *rows({ after = BELOW, last = ABOVE }: KeyRange = {}): AsyncGenerator<OwnedRow[], void, void> {
+    for (let { owner, id } = after; ; await yieldTurn()) {
+      const found = naming(FILE, () => this.#rows.all(owner, id, last.owner, last.id, READ_ROWS)) as unknown as Cells[];
       if (found.length > 0)
         yield found.map((cells) => withKey({ owner: cells[0], id: cells[1] }, plantOfTexts(cells, 2)));
       if (found.length < READ_ROWS) return;
@@ -95,10 +107,6 @@ export class Fold implements Disposable {
 
   [Symbol.dispose](): void {
     this.#db.close();
-  }
-
-  #rowsAfter(owner: string, id: bigint | number) {
-    return this.#rows.all(owner, id, READ_ROWS) as unknown as [string, bigint, ...(string | null)[]][];
   }
 
   #apply(logged: LoggedEvent): void {
