@@ -1,5 +1,4 @@
 import { BrokenChainError } from '../log/event/chain.ts';
-import type { ForwardObserver } from '../log/observer.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Logger } from './logger.ts';
 import { authMetrics, commitMetrics, forwardMetrics, requestMetrics } from './metrics/counts.ts';
@@ -28,8 +27,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   const counted = requestMetrics(metrics);
   const write = requestLog(logger, owners);
   const { fault, ...log } = commitMetrics(metrics);
-  const { forwarded, taken } = forwardMetrics(metrics);
-  const authentication = authMetrics(metrics);
   const store = new StoreState(metrics);
   const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
   const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
@@ -53,15 +50,10 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       write(request);
     },
   };
-  const forwarding: ForwardObserver = {
-    taken,
-    forwarded(outcome, seconds, reason) {
-      forwarded(outcome, seconds);
-      if (reason !== undefined) log.refused(reason);
-    },
-  };
   return {
-    ...{ metrics, store, requests, log, forwarding },
+    ...{ metrics, store, requests, log, shed: counted.shed },
+    ...authMetrics(metrics, keysNotFetched),
+    forwarding: forwardMetrics(metrics, log.refused),
     /** A verification has ended. `broken`: the log is not what was written. `failedQuestions` got the answer no. */
     verified(broken: BrokenChainError | undefined, failedQuestions: readonly string[]) {
       if (broken !== undefined) return logBroken(broken);
@@ -74,16 +66,10 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
           'a verification said no: run plantstore audit verify, which says where',
         );
     },
-    shed: counted.shed,
     storeFault(err: unknown) {
       fault();
       if (err instanceof BrokenChainError) logBroken(err);
       else storeFailed(err);
-    },
-    decided: authentication.decided,
-    fetched(err: Error | undefined) {
-      authentication.fetched(err);
-      if (err !== undefined) keysNotFetched(err);
     },
   };
 }

@@ -166,7 +166,8 @@ test('all who read how long the event loop worked get the same of it', async () 
 
 test('the time of a forwarded command is one to the answer of the writer, which not every command gets', async () => {
   const metrics = new Metrics();
-  const told = forwardMetrics(metrics);
+  const reasons: string[] = [];
+  const told = forwardMetrics(metrics, (reason) => reasons.push(reason));
   told.forwarded('applied', 0.5);
   told.forwarded('refused', 0.25, 'OVERLOADED');
   // This instance refused it, or the link ended.
@@ -175,6 +176,7 @@ test('the time of a forwarded command is one to the answer of the writer, which 
   const { text } = await metrics.scrape();
   expect(text).toContain('plantstore_forward_duration_seconds_sum 0.75\nplantstore_forward_duration_seconds_count 2\n');
   expect(text).toContain('plantstore_commands_forwarded_total{outcome="refused"} 2\n');
+  expect(reasons).toEqual(['OVERLOADED', 'OVERLOADED']);
 });
 
 test('names say the unit, and the kind of a count', () => {

@@ -34,7 +34,7 @@ export function requestMetrics(metrics: Metrics) {
 }
 
 /** Adds the metrics of decisions on tokens and of fetches of keys, and returns functions that count one. */
-export function authMetrics(metrics: Metrics) {
+export function authMetrics(metrics: Metrics, onFailure: (failure: Error) => void) {
   const decisions = metrics.counter({
     name: 'plantstore_authentication_decisions_total',
     help: 'Tokens accepted or refused, by reason. Excludes tokens found in the token cache.',
@@ -58,12 +58,13 @@ export function authMetrics(metrics: Metrics) {
     fetched(failure: Error | undefined) {
       fetches.inc({ outcome: failure === undefined ? 'success' : 'failure' });
       if (failure === undefined) fetchedAt = performance.now();
+      else onFailure(failure);
     },
   };
 }
 
-/** Adds the metrics of commands between instances, and returns their observer. */
-export function forwardMetrics(metrics: Metrics): ForwardObserver {
+/** Adds the metrics of commands between instances, and returns their observer. `refused` counts a refused one. */
+export function forwardMetrics(metrics: Metrics, refused: LogObserver['refused']): ForwardObserver {
   const forwarded = metrics.counter({
     name: 'plantstore_commands_forwarded_total',
     help: 'Commands that this instance forwarded to the writer, by outcome: applied, refused, returned (and sent again) or lost (and resolved here).',
@@ -80,9 +81,10 @@ export function forwardMetrics(metrics: Metrics): ForwardObserver {
     buckets: COMMAND_SECONDS,
   });
   return {
-    forwarded(outcome, seconds) {
+    forwarded(outcome, seconds, reason) {
       forwarded.inc({ outcome });
       if (seconds !== undefined) duration.observe(seconds);
+      if (reason !== undefined) refused(reason);
     },
     taken: (commands) => taken.inc(commands),
   };
