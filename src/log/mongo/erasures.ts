@@ -3,7 +3,6 @@ import type { Store, Unfinished } from '../store.ts';
 import type { Collections } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
-import { explain } from './connection/errors.ts';
 import { toEvents, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one update, so that no update takes long: some 40 ms if all are of the owner. */
@@ -21,11 +20,7 @@ export function mongoErasures({ events }: Collections, clock: CausalClock) {
    */
   async function update(positions: readonly number[], changes: Document, such: Document = {}): Promise<void> {
     const _id = { $in: positions.map((position) => Long.fromNumber(position)) };
-    try {
-      await clock.run((session) => events.updateMany({ _id, ...UNFINISHED, ...such }, changes, { session }));
-    } catch (error) {
-      throw explain(error);
-    }
+    await clock.run((session) => events.updateMany({ _id, ...UNFINISHED, ...such }, changes, { session }));
   }
 
   return {

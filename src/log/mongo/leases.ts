@@ -2,7 +2,7 @@ import { LONGEST_LEASE, PROJECTOR_LEASE, type Store } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { withCallLimit } from './connection/client.ts';
-import { CODE, hasCode } from './connection/errors.ts';
+import { CODE, ignoring } from './connection/errors.ts';
 import type { Transactions } from './connection/transactions.ts';
 
 /** Whether a lease is over, as the server evaluates it. */
@@ -34,16 +34,10 @@ export function mongoLeases({ leases }: Collections, clock: CausalClock, transac
     };
     const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];
     const unchanged = known === null ? { holder: { $exists: false } } : { holder: known.holder, until: known.until };
-    try {
-      const update = await withCallLimit(
-        leases.updateOne({ _id: name, ...unchanged }, set, { upsert: known === null }),
-      );
-      return update.matchedCount + update.upsertedCount === 1;
-    } catch (error) {
-      // Another instance created the lease first.
-      if (hasCode(error, CODE.duplicateKey)) return false;
-      throw error;
-    }
+    const updating = withCallLimit(leases.updateOne({ _id: name, ...unchanged }, set, { upsert: known === null }));
+    // Otherwise another instance created the lease first.
+    const update = await ignoring(CODE.duplicateKey, updating);
+    return update !== undefined && update.matchedCount + update.upsertedCount === 1;
   };
 
   const leaseholder: Store['leaseholder'] = async (name) => {

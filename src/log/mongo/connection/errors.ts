@@ -42,12 +42,13 @@ export function isOfUri(error: unknown): error is Error {
   return error instanceof MongoInvalidArgumentError || error instanceof MongoMissingDependencyError;
 }
 
-/** Resolves when the step is done or has failed with this code. */
-export async function ignoring(code: number, step: Promise<unknown>): Promise<void> {
+/** What a step resolves with. Undefined: it has failed with this code. */
+export async function ignoring<T>(code: number, step: Promise<T>): Promise<T | undefined> {
   try {
-    await step;
+    return await step;
   } catch (error) {
-    if (!hasCode(error, code)) throw error;
+    if (hasCode(error, code)) return undefined;
+    throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { CODE, hasCode } from './errors.ts';
+import { CODE, ignoring } from './errors.ts';
 
 /** Wire version of MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;
@@ -16,19 +16,13 @@ export async function checkServers(db: Db): Promise<void> {
     );
   if (hello.maxWireVersion < OLDEST_WIRE_VERSION)
     throw new UnsuitableDatabaseError('MongoDB is too old: the service needs 6.0 or newer');
-  const settings = await ifPermitted(admin.command({ replSetGetConfig: 1 }));
+  // The role clusterMonitor permits it.
+  const settings = await ignoring(CODE.unauthorized, admin.command({ replSetGetConfig: 1 }));
   if (settings?.config.writeConcernMajorityJournalDefault === false)
     throw new UnsuitableDatabaseError(
       'MongoDB acknowledges writes before they are in the journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
     );
 }
-
-/** The answer. Undefined when the database user lacks the permission; the role clusterMonitor grants it. */
-const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
-  answer.catch((error: unknown) => {
-    if (hasCode(error, CODE.unauthorized)) return undefined;
-    throw error;
-  });
 
 /** The store can never keep its promises on this database. Retrying is useless. */
 export class UnsuitableDatabaseError extends Error {

@@ -4,7 +4,7 @@ import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodeCountOf } from '../../tree/nodes.ts';
 import { CHECKPOINT_ID, type Collections, checkpointIn, isCheckpoint, type TreeNodeDocument } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
-import { CODE, hasCode } from '../connection/errors.ts';
+import { CODE, ignoring } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
 import { ownedBy } from './rows.ts';
 
@@ -90,13 +90,11 @@ export async function applyChanges(
 ): Promise<void> {
   for (const keys of slices(deletes, DELETE_LIMIT))
     await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
-  if (inserts.length > 0)
-    try {
-      await within(plants.insertMany(inserts.map(toPlantDocument), { session }));
-    } catch (error) {
-      if (!hasCode(error, CODE.duplicateKey)) throw error;
+  if (inserts.length > 0) {
+    const inserting = within(plants.insertMany(inserts.map(toPlantDocument), { session }));
+    if ((await ignoring(CODE.duplicateKey, inserting)) === undefined)
       throw new BrokenReadModelError('the read model has a plant that is to be added');
-    }
+  }
   if (hashes.length === 0) return;
   const replaced = hashes.map((hash, at) => ({
     replaceOne: {
