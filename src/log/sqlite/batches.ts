@@ -14,19 +14,19 @@ const BATCH_ROWS = 500;
 const MAX_BYTES = SHORT_LIST;
 
 /** A table or a part of it, in the order of a key. */
-export interface Table<Row, Key> {
-  rows(after: Key, limit: number): Row[];
-  keyOf(row: Row): Key;
+export interface Table<Row> {
+  /** Rows after the last one that was read, or the first ones. */
+  rows(last: Row | undefined, limit: number): Row[];
   /** Most bytes of these rows in memory. */
   bytesOf(rows: readonly Row[]): number;
 }
 
-/** The first rows above a key: as many as the limit or the bound on bytes allows, and at least one if there is one. */
-export function firstRows<Row, Key>(table: Table<Row, Key>, start: Key, limit: number): Page<Row> {
+/** The first rows, or the next: as many as the limit or the bound on bytes allows, and at least one if there is one. */
+export function firstRows<Row>(table: Table<Row>, last: Row | undefined, limit: number): Page<Row> {
   const rows: Row[] = [];
-  for (let after = start, bytes = 0; ; after = table.keyOf(rows.at(-1)!)) {
+  for (let bytes = 0; ; ) {
     const wanted = Math.min(FIRST_QUERY_ROWS + rows.length, MAX_QUERY_ROWS, limit - rows.length);
-    const found = table.rows(after, wanted);
+    const found = table.rows(rows.at(-1) ?? last, wanted);
     rows.push(...found);
     if (found.length < wanted) return { rows, whole: true };
     bytes += table.bytesOf(found);
@@ -35,17 +35,10 @@ export function firstRows<Row, Key>(table: Table<Row, Key>, start: Key, limit: n
 }
 
 /** Reads a table in batches, in its turn of the queue. `owner`: whose rows they are. `signal`: see `batches`. */
-export const tableBatches = <Row, Key>(
+export const tableBatches = <Row>(
   reads: ReadQueue,
   owner: string | undefined,
-  table: Table<Row, Key>,
-  start: Key,
+  table: Table<Row>,
   signal?: AbortSignal,
 ): AsyncGenerator<Row[]> =>
-  batches(
-    (last, limit) => {
-      const after = last === undefined ? start : table.keyOf(last);
-      return reads.do(owner, () => firstRows(table, after, limit));
-    },
-    { most: BATCH_ROWS, signal },
-  );
+  batches((last, limit) => reads.do(owner, () => firstRows(table, last, limit)), { most: BATCH_ROWS, signal });

@@ -108,16 +108,16 @@ export function sqliteEvents(db: DatabaseSync, reads: ReadQueue, lookUps: ReadQu
     read(after, { to = MAX_POSITION, owner, id, erasures = false, checksKeys = false, signal } = {}) {
       if (owner !== undefined || id !== undefined)
         return searched({ head }, after, to, SEARCH_POSITIONS, (from, end) => {
-          const found = eventsIn((last, limit) =>
+          const found = eventsIn(from, (last, limit) =>
             eventsOf(queries.search, last, end, owner ?? null, id ?? null, Number(erasures), limit),
           );
-          return tableBatches(reads, owner, found, from, signal);
+          return tableBatches(reads, owner, found, signal);
         });
       const rows = (position: number, limit: number) =>
         checksKeys
           ? eventsWithKeysOf(queries.readWithKeys, position, to, limit)
           : eventsOf(queries.read, position, to, limit);
-      return tableBatches(reads, undefined, eventsIn(rows), after, signal);
+      return tableBatches(reads, undefined, eventsIn(after, rows), signal);
     },
 
     /**
@@ -162,10 +162,9 @@ const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): Log
     return withKeys(eventOf(row), { owner, plantId, idempotencyKey });
   });
 
-/** The events that a query reads, after a position and at most so many. */
-const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent, number> => ({
-  rows,
-  keyOf: ({ position }) => position,
+/** The events after a position that a query reads, after one and at most so many. */
+const eventsIn = (start: number, read: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent> => ({
+  rows: (last, limit) => read(last?.position ?? start, limit),
   bytesOf: (events) => events.reduce((bytes, event) => bytes + sizeOf(event), 0),
 });
 

@@ -37,7 +37,7 @@ export function sqliteReadModel(db: DatabaseSync, reads: ReadQueue, lookUps: Rea
     list: (owner, after, limit) =>
       reads.do(owner, () => {
         const before = standing();
-        const { rows, whole } = firstRows(plantsIn(plants, owner), after, limit);
+        const { rows, whole } = firstRows(plantsIn(plants, owner, after), undefined, limit);
         return { rows, whole, ...before, upTo: standing().upTo };
       }),
 

@@ -21,13 +21,12 @@ export const SELECT_PLANT = `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ?
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/** An owner's rows of a query over PLANT_COLUMNS by owner, lower bound of the ids (undefined: none) and limit. */
-export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, bigint | undefined> => ({
-  rows: (after, limit) =>
-    (query.all(owner, after ?? -Infinity, limit) as unknown as SQLOutputValue[][]).map((row) =>
+/** An owner's rows after an id (undefined: all), of a query over PLANT_COLUMNS by owner, lower bound and limit. */
+export const plantsIn = (query: StatementSync, owner: string, after: bigint | undefined): Table<PlantRow> => ({
+  rows: (last, limit) =>
+    (query.all(owner, last?.id ?? after ?? -Infinity, limit) as unknown as SQLOutputValue[][]).map((row) =>
       withId(row[0] as bigint, plantOfTexts(row, 1)),
     ),
-  keyOf: ({ id }) => id,
   bytesOf: listBytes,
 });
 
@@ -44,13 +43,12 @@ export async function* allPlants(db: DatabaseSync, reads: ReadQueue): AsyncGener
     `SELECT owner, ${PLANT_COLUMNS} FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`,
   );
   // In SQLite's order, all integers come after -Infinity.
-  const plants: Table<OwnedRow, { readonly owner: string; readonly id: bigint | number }> = {
-    rows: ({ owner, id }, limit) =>
-      (query.all(owner, id, limit) as unknown as SQLOutputValue[][]).map((row) =>
+  const plants: Table<OwnedRow> = {
+    rows: (last, limit) =>
+      (query.all(last?.owner ?? '', last?.id ?? -Infinity, limit) as unknown as SQLOutputValue[][]).map((row) =>
         withKey({ owner: row[0] as string, id: row[1] as bigint }, plantOfTexts(row, 2)),
       ),
-    keyOf: (row) => row,
     bytesOf: listBytes,
   };
-  yield* tableBatches(reads, undefined, plants, { owner: '', id: Number.NEGATIVE_INFINITY });
+  yield* tableBatches(reads, undefined, plants);
 }

@@ -43,7 +43,7 @@ export function sqliteSnapshot(
     return {
       position,
       upTo,
-      list: (owner, after) => untilEnded(tableBatches(reads, owner, plantsIn(plants, owner), after)),
+      list: (owner, after) => untilEnded(tableBatches(reads, owner, plantsIn(plants, owner, after))),
       all: () => untilEnded(allPlants(db, reads)),
       end() {
         isEnded = true;
