@@ -9,12 +9,11 @@ import {
 import { isName, NAME_RULE, type Principal, type ScopePolicy } from '../auth/principal.ts';
 import { whileValid } from '../auth/validity.ts';
 import type { Methods } from '../call.ts';
-import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError } from '../domain/errors.ts';
 import type { Erased } from '../log/erasure/eraser.ts';
 import type { EraseProgress } from '../log/erasure/finisher.ts';
 import { KEY_BYTES } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
-import { MayNotEraseError } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 
@@ -39,9 +38,7 @@ export function implementErasure(log: Pick<EventLog, 'erase'>, scopes: ScopePoli
         yield messageOf(step);
       }
     } catch (error) {
-      throw error instanceof MayNotEraseError
-        ? new PlantStoreError('MAY_NOT_ERASE', error.message, {}, { cause: error })
-        : unavailable(error);
+      throw unavailable(error);
     }
   }
 

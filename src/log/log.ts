@@ -18,7 +18,7 @@ import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
 import { unavailable } from './unavailable.ts';
-import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
+import { ListCache } from './view/list-cache.ts';
 import type { Listing, ListQuery } from './view/listing.ts';
 import { Lists } from './view/lists.ts';
 import { Projector } from './view/projector.ts';
@@ -215,8 +215,8 @@ export class EventLog {
     return this.#follower.tail.recent(after);
   }
 
-  /** Counters and size of the list cache. */
-  get listCache(): ListCacheStatistics {
+  /** See ListCache.statistics. */
+  get listCache() {
     return this.#listCache.statistics;
   }
 

@@ -127,16 +127,6 @@ export class MalformedRowError extends Error {
 export const lostCheckpoint = (): BrokenReadModelError =>
   new BrokenReadModelError('the store has lost the checkpoint of its read model');
 
-/** The store's user may not change events, so no owner can be erased. The message says what to do. */
-export class MayNotEraseError extends Error {
-  constructor() {
-    super(
-      'the database user may not update `events`: run plantstore erase with a MONGODB_URI whose user may, or give its role `update` there',
-    );
-    this.name = 'MayNotEraseError';
-  }
-}
-
 /**
  * The database refused an append, or what goes before it: none of its events is in the log, or will be by it. Retrying
  * is useless until somebody has acted. The message says why, in words for callers.

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { EraseOwnerRequestSchema } from '../../gen/plantstore/v1/erasure_service_pb.ts';
 import { createScopePolicy } from '../../src/auth/principal.ts';
 import { implementErasure } from '../../src/erasure/service.ts';
-import type { EraseRequest } from '../../src/log/erasure/eraser.ts';
-import { MayNotEraseError } from '../../src/log/store.ts';
+import { type EraseRequest, type EraserParts, eraseOwner } from '../../src/log/erasure/eraser.ts';
 import { pause } from '../../src/time/pause.ts';
 import { ALICE } from '../support/principal.ts';
 
@@ -51,14 +50,21 @@ test('an erasure is repeated by the key of its subject, which has 16 bytes', asy
 });
 
 test.each([
-  ['a store that may not erase', new MayNotEraseError(), 'MAY_NOT_ERASE', 'may not update `events`'],
-  ['a store that is away', new Error('ECONNREFUSED'), 'STORE_UNAVAILABLE', 'cannot be reached now; try again'],
-])('%s is told as that', async (_, fault, reason, message) => {
-  const log = {
-    erase: () => {
-      throw fault;
-    },
-  };
+  [
+    'a store that may not erase',
+    async () => ({ service: [], erasure: ['update on events'] }),
+    'MAY_NOT_ERASE',
+    'may not update `events`',
+  ],
+  [
+    'a store that is away',
+    () => Promise.reject(new Error('ECONNREFUSED')),
+    'STORE_UNAVAILABLE',
+    'cannot be reached now; try again',
+  ],
+])('%s is told as that', async (_, missingRights, reason, message) => {
+  const parts = { follower: { store: { missingRights } } } as unknown as EraserParts;
+  const log = { erase: (request: EraseRequest) => eraseOwner(parts, request) };
   const principal = { ...ALICE, scopes: new Set(['plants:erase']) };
   const request = create(EraseOwnerRequestSchema, { owner: 'alice' });
   const call = { principal, signal: new AbortController().signal };

@@ -5,7 +5,7 @@ import { pause } from '../../time/pause.ts';
 import { refused } from '../commit/appender.ts';
 import { subjectOf, verifyContent } from '../event/chain.ts';
 import { type Committed, type Erases, KEY_BYTES, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { MayNotEraseError, RefusedAppendError } from '../store.ts';
+import { RefusedAppendError } from '../store.ts';
 import { type Follower, GENERATION_LIMIT } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
 import { type EraseProgress, eventsErased, type Finisher } from './finisher.ts';
@@ -56,7 +56,7 @@ const NOTHING: Erased = { position: undefined, events: 0, key: undefined };
  *
  * Yields progress, and the result last: once nothing of the owner from before is in the store, but for
  * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
- * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or a
+ * erases nothing more. Rejects with MAY_NOT_ERASE, with OWNER_BEING_ERASED when the read model does not move or a
  * reader of the SQLite database holds up the end, and when the store cannot be reached; what has begun then continues
  * later.
  */
@@ -75,7 +75,7 @@ async function* erase(parts: EraserParts, request: EraseRequest): AsyncGenerator
   const { follower } = parts;
   const { store, tail } = follower;
   const { owner, key = randomBytes(KEY_BYTES) } = request;
-  if ((await store.missingRights()).erasure.length > 0) throw new MayNotEraseError();
+  if ((await store.missingRights()).erasure.length > 0) throw mayNotErase();
   let [earlier, counted] = [NOTHING, NONE];
   for (let attempt = 1; ; attempt++) {
     await follower.sync();
@@ -189,6 +189,12 @@ async function* during({ finisher }: EraserParts, position: number): AsyncGenera
   }
   await over;
 }
+
+const mayNotErase = () =>
+  new PlantStoreError(
+    'MAY_NOT_ERASE',
+    'the database user may not update `events`: run plantstore erase with a MONGODB_URI whose user may, or give its role `update` there',
+  );
 
 const stuck = (position: number) =>
   new PlantStoreError(

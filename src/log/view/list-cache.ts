@@ -4,17 +4,6 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { listBytes } from '../row-size.ts';
 import type { ListQuery, ShortList } from './listing.ts';
 
-/** Counters and size of a list cache. */
-export interface ListCacheStatistics {
-  /** Lists that were answered from memory alone. */
-  readonly hits: number;
-  /** Lists that needed a read. */
-  readonly misses: number;
-  readonly entries: number;
-  /** Upper bound of their memory in bytes, including their encoded forms. */
-  readonly bytes: number;
-}
-
 /** A list that was exact at the tail's head from its read up to a position. */
 interface Entry {
   readonly query: ListQuery;
@@ -48,7 +37,8 @@ export class ListCache {
     this.#lists = new LRUCache({ maxSize: Math.max(bytes, 1), dispose: (entry) => this.#forget(entry) });
   }
 
-  get statistics(): ListCacheStatistics {
+  /** Counters, and size: `bytes` is an upper bound of memory, including the encoded forms of lists. */
+  get statistics() {
     const { size, calculatedSize } = this.#lists;
     return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
   }

@@ -1,12 +1,6 @@
 import type { ClientSession, Db, Document, Long, MongoClient, Timestamp } from 'mongodb';
 import { withCallLimit } from './client.ts';
 
-/** What a snapshot has, and when: a majority has that moment. */
-export interface SnapshotRows<Row> {
-  readonly rows: Row[];
-  readonly moment: Timestamp;
-}
-
 /**
  * The latest moment of the replica set that this instance has seen. Every read must be at least as new, so that after a
  * failover no member answers with an older state than an earlier answer showed.
@@ -35,7 +29,7 @@ export class CausalClock {
    * that of the snapshot, to which this advances the clock, and the session's, which a majority may not have reached.
    * Reads as new as that would wait.
    */
-  readSnapshot<Row>(db: Db, command: Document, options: object): Promise<SnapshotRows<Row>> {
+  readSnapshot<Row>(db: Db, command: Document, options: object) {
     const read = async (session: ClientSession) => {
       const { cursor } = await db.command(command, { session, ...options });
       const rows: Row[] = cursor.firstBatch;
