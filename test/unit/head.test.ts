@@ -50,3 +50,23 @@ test('a list is shared with nobody who asks after it was merged', async () => {
   const [one, other] = await Promise.all([lists.list(query), lists.list(query)]);
   expect([one.position, other.position]).toEqual([1, 2]);
 });
+
+test('plants that are asked for at once are read at once, each for the one who asked', async () => {
+  const { store } = await openMemoryStore();
+  await append(store, added('alice', 1n, 'Fern'), added('bob', 1n, 'Oak'));
+  await project(store);
+  const reads: number[] = [];
+  const counted = override(store, {
+    get: (keys) => {
+      reads.push(keys.length);
+      return store.get(keys);
+    },
+  });
+  const log = await openLog(counted, { onFault: () => {} });
+  const named = async (owner: string, id: bigint) => (await log.get({ owner, id }))?.name;
+  const asked = Array.from({ length: 20 }, () => [named('alice', 1n), named('bob', 1n), named('bob', 2n)]).flat();
+  expect(new Set(await Promise.all(asked))).toEqual(new Set(['Fern', 'Oak', undefined]));
+  expect((await Promise.all(asked)).slice(0, 3)).toEqual(['Fern', 'Oak', undefined]);
+  expect(reads).toEqual([60]);
+  await log.close();
+});

@@ -1,11 +1,11 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { PlantKey } from '../../domain/plant.ts';
 import { OVERLOADED, type Permit, Semaphore } from '../../semaphore.ts';
-import { yieldTurn } from '../../time/host.ts';
+import { shareCalls } from '../../time/share-calls.ts';
 import type { Page } from '../batches.ts';
 import { listBytes, SHORT_LIST } from '../row-size.ts';
-import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Snapshot } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
@@ -24,7 +24,13 @@ export class Lists {
   readonly #follower: Follower;
   readonly #cache: ListCache;
   readonly #longLists: Semaphore;
-  readonly #rows: RowReader;
+  /** The keys of the next read of rows by key. */
+  #keys: PlantKey[] = [];
+  readonly #rowsOfKeys = shareCalls(() => {
+    const keys = this.#keys;
+    this.#keys = [];
+    return this.#follower.store.get(keys);
+  });
   /** Reads that have not merged yet, by query. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
@@ -34,7 +40,6 @@ export class Lists {
     this.#cache = cache;
     const permits = follower.store.maxSnapshots ?? Number.MAX_SAFE_INTEGER;
     this.#longLists = new Semaphore({ permits, share: long, maxWaiting: 0 });
-    this.#rows = new RowReader(follower.store);
     follower.tail.onRowsOutdated(() => cache.clear());
     follower.tail.onExtended((news) => cache.extended(news));
   }
@@ -62,7 +67,9 @@ export class Lists {
   async get(key: PlantKey): Promise<PlantState> {
     const { tail } = this.#follower;
     const read = async (base: number) => {
-      const found = await this.#follower.reachCheckpoint(await this.#rows.row(key), base);
+      const index = this.#keys.push(key) - 1;
+      const { rows, ...standing } = await this.#rowsOfKeys();
+      const found = await this.#follower.reachCheckpoint({ row: rows[index], ...standing }, base);
       await this.#follower.revalidateRows();
       return found;
     };
@@ -181,36 +188,5 @@ export class Lists {
     } finally {
       if (!isOpen) await snapshot?.close();
     }
-  }
-}
-
-/** Most keys of one read: the size of a batch of commands. */
-const MAX_KEYS = 512;
-
-/** Reads rows of the read model by key. Calls in the same turn of the event loop share a read. */
-export class RowReader {
-  readonly #store: Pick<Store, 'get'>;
-  #keys: PlantKey[] = [];
-  #read: Promise<Rows<Plant | undefined>> | undefined;
-
-  constructor(store: Pick<Store, 'get'>) {
-    this.#store = store;
-  }
-
-  /** The row of a key, if there is one, and where the read model stands, as of a moment after the call. */
-  async row(key: PlantKey) {
-    if (this.#keys.length === MAX_KEYS) this.#read = undefined;
-    this.#read ??= this.#readSoon();
-    const index = this.#keys.push(key) - 1;
-    const { rows, ...standing } = await this.#read;
-    return { row: rows[index], ...standing };
-  }
-
-  async #readSoon(): Promise<Rows<Plant | undefined>> {
-    const keys: PlantKey[] = [];
-    this.#keys = keys;
-    await yieldTurn();
-    if (this.#keys === keys) this.#read = undefined;
-    return this.#store.get(keys);
   }
 }

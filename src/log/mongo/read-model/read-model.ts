@@ -56,7 +56,7 @@ export function mongoReadModel(db: Db, clock: CausalClock, primary: Primary, tra
     /**
      * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the committer reads
      * the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So all reads at
-     * once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
+     * once have 1,536 rows, 19 MiB, of which a reply has 12 MiB.
      */
     async get(keys) {
       const filter = { _id: { $in: [CHECKPOINT_ID, ...keys.map(toPlantId)] } };
