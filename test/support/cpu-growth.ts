@@ -20,8 +20,8 @@ const REPETITIONS = [3, 9, 31];
 const LONG_ENOUGH = 10_000;
 
 /**
- * Ratio of the CPU of work of twice the size to that of one size: 2 if linear, 4 if quadratic. Takes medians and
- * alternates the sizes, so that other load affects both. A result above `limit` is measured again, with more
+ * Ratio of the CPU of work of twice the size to that of one size: 2 if linear, 4 if quadratic. Takes the least of
+ * each, since other load only adds, and alternates the sizes. A result above `limit` is measured again, with more
  * repetitions each time.
  */
 export async function growthOf({ run, cpu }: Work, size: number, limit: number): Promise<number> {
@@ -35,10 +35,8 @@ export async function growthOf({ run, cpu }: Work, size: number, limit: number):
         await run(size * times);
         costs[index]!.push(cpu() - before);
       }
-    growth = median(costs[1]) / median(costs[0]);
+    growth = Math.min(...costs[1]) / Math.min(...costs[0]);
     if (growth < limit || performance.now() > end) break;
   }
   return growth;
 }
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;

@@ -46,7 +46,7 @@ const log = {
   revalidateRows: () => undefined,
   onExtended: () => () => {},
   onRowsOutdated: () => {},
-  changed: new AbortController().signal,
+  replaced: new AbortController().signal,
 } as unknown as ConstructorParameters<typeof PlantsService>[0] & WatchedLog;
 const watches = new Watches(log, { maxWatches: 10, maxOwnerWatches: 10 });
 const plants = new PlantsService(log, createScopePolicy([]), watches);

@@ -166,7 +166,7 @@ const watchedLog = (read: object = {}) =>
     revalidateRows: () => undefined,
     onExtended: () => () => {},
     onRowsOutdated: () => () => {},
-    changed: new AbortController().signal,
+    replaced: new AbortController().signal,
     ...read,
   }) as unknown as WatchedLog;
 

@@ -43,7 +43,7 @@ test.each<[string, string, string, (erase: () => void, replace: () => void) => v
       return () => {};
     },
     onRowsOutdated: () => () => {},
-    changed: replaced.signal,
+    replaced: replaced.signal,
   } as unknown as WatchedLog;
   const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
   const watch = watches.open({ ...ALICE, validity: VALID }, VIEWER);
@@ -92,7 +92,7 @@ test('an event that comes right after what a reader missed was read is told', as
       return () => {};
     },
     onRowsOutdated: () => () => {},
-    changed: new AbortController().signal,
+    replaced: new AbortController().signal,
   } as unknown as WatchedLog;
   const watch = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 }).open({ ...ALICE, validity: VALID }, VIEWER);
   for await (const piece of await watch.begin(5)) expect(piece).toEqual([]);
