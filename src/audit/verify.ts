@@ -87,7 +87,7 @@ async function* verifiedWith(
   // A check of the database by itself cannot be ended.
   const fault = await unlessAborted(store.fault(), signal);
   const start = await startOf(store, fault);
-  const { checkpoint, head, view } = start;
+  const { projected, head, view } = start;
   let { stop } = start;
   const end = head?.position ?? stop?.position ?? 0;
   using fold = new Fold({ asksDecisions: true, shown: isSteady ? view?.take : undefined });
@@ -95,15 +95,15 @@ async function* verifiedWith(
   let compared: number | undefined;
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
-    positionsCheck(Math.max(end, checkpoint)),
+    positionsCheck(Math.max(end, projected)),
     chainCheck(),
     contentsCheck(store, end),
-    readModelCheck(store, checkpoint, fold, (at) => {
+    readModelCheck(store, projected, fold, (at) => {
       compared = at;
     }),
     decisionsCheck(store, end, fold),
     storage,
-    treeCheck(store, checkpoint),
+    treeCheck(store, projected),
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...others,
   ];
@@ -141,7 +141,10 @@ async function* verifiedWith(
   yield { ok, head, checkpoint: compared, answers };
 }
 
-/** Where a verification begins, as far as the store can be read. `stop`: what it cannot read past. */
+/**
+ * Where a verification begins, as far as the store can be read. `projected`: the checkpoint of the read model. `stop`:
+ * what it cannot read past.
+ */
 async function startOf(store: Store, fault: Fault | undefined) {
   let stop: Fault | undefined;
   const tried = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
@@ -153,10 +156,10 @@ async function startOf(store: Store, fault: Fault | undefined) {
     }
   };
   // If the store has lost it, the comparison of the read model finds that.
-  const checkpoint = (await tried(() => checkpointOf(store))) ?? 0;
+  const projected = (await tried(() => checkpointOf(store))) ?? 0;
   const head = await tried(() => store.head());
-  const view = await tried(() => steadyView(store, { to: checkpoint }));
-  return { checkpoint, head, view, stop };
+  const view = await tried(() => steadyView(store, { to: projected }));
+  return { projected, head, view, stop };
 }
 
 /** The failure of a question that has no reliable answer. */
