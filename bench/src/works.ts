@@ -2,6 +2,8 @@
 export const OURS = 'plantstore';
 /** Ours with a line in its log for each request. */
 export const OURS_LOGGING = 'plantstore, logging';
+/** A bare Fastify with its own log, of two lines for each request. */
+export const FASTIFY_LOGGING = 'bare Fastify, logging';
 
 /** The works that REST servers are compared in. */
 export const REST_WORKS = {

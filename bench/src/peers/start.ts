@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import type { Bench } from '../resources.ts';
 import { printed, type Server, startServer } from '../server.ts';
 
-/** Starts the peer that a file of this folder is. It prints its address on a line of its own and ends on SIGTERM. */
+/**
+ * Starts the peer that a file of this folder is. It prints its address on a line of its own, perhaps among lines of a
+ * log, and ends on SIGTERM.
+ */
 export const startPeer = (bench: Bench, name: string, file: string, env: Record<string, string>): Promise<Server> =>
   bench.server(
     startServer(
@@ -10,6 +13,6 @@ export const startPeer = (bench: Bench, name: string, file: string, env: Record<
       process.execPath,
       [join(import.meta.dirname, file)],
       env,
-      printed((line) => line),
+      printed((line) => (/^\w+:/.test(line) ? line : undefined)),
     ),
   );

@@ -6,7 +6,7 @@ import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 import { LONG, RestSide } from '../rest-side.ts';
 import { Scene } from '../scene.ts';
-import { OURS_LOGGING, REST_WORKS } from '../works.ts';
+import { FASTIFY_LOGGING, OURS_LOGGING, REST_WORKS } from '../works.ts';
 
 const PEERS = {
   'bare Fastify': 'bare-fastify.ts',
@@ -28,19 +28,21 @@ export async function rest(bench: Bench, effort: Effort): Promise<Results> {
   const go = await startGoPeer(bench, scene.environment('go'));
   if (go !== undefined) sides.push(await RestSide.open(scene, { ...go, name: 'Go grpc-gateway' }));
   sides.push(await logging(bench, scene));
+  const withLines = { LOGS: 'true', TOKEN_OF_LONG: scene.token(LONG) };
+  const peer = await RestSide.open(scene, await startPeer(bench, FASTIFY_LOGGING, PEERS['bare Fastify'], withLines));
+  sides.push(inListOf20(peer));
   return { comparison: await compare(Object.values(REST_WORKS), sides, effort) };
 }
 
-/**
- * Ours as it runs by default, with a line for each request, which the bench reads and discards. It has a part in one
- * work.
- */
+/** Ours as it runs by default, with a line for each request, which the bench reads and discards. */
 async function logging(bench: Bench, scene: Scene): Promise<Side> {
   const environment = { ...scene.environment('logging'), LOG_LEVEL: 'info' };
   const server = await bench.server(plantstore(bench.directory(), environment, { name: OURS_LOGGING }));
-  const side = await RestSide.open(scene, server, () => scene.projected('logging'));
-  return {
-    name: side.name,
-    run: async (work, seconds) => (work === REST_WORKS.get20 ? side.run(work, seconds) : undefined),
-  };
+  return inListOf20(await RestSide.open(scene, server, () => scene.projected('logging')));
 }
+
+/** A side that has a part in one work. */
+const inListOf20 = (side: Side): Side => ({
+  name: side.name,
+  run: async (work, seconds) => (work === REST_WORKS.get20 ? side.run(work, seconds) : undefined),
+});
