@@ -13,6 +13,6 @@ export const startPeer = (bench: Bench, name: string, file: string, env: Record<
       process.execPath,
       [join(import.meta.dirname, file)],
       env,
-      printed((line) => (/^\w+:/.test(line) ? line : undefined)),
+      printed((line) => (line.startsWith('{') ? undefined : line)),
     ),
   );
