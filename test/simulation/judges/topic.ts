@@ -7,7 +7,8 @@ import { Violation } from './violation.ts';
 /**
  * Judges a topic that has every event up to a position: each once and in order, as it is in the log, but for those
  * whose owner was erased before they came there, also if a restore has brought the owner back: whoever restores erases
- * again. An OwnerErased comes with its owner.
+ * again. An OwnerErased comes with its owner, but for one that was complete before anybody published: then nothing of
+ * the owner from before is there.
  */
 export function judgeTopic(truth: Truth, topic: FakeTopic): void {
   if (isOfEarlierLog(truth, topic)) judgeOneLog(truth, topic);
@@ -30,7 +31,9 @@ function judgeWhole(truth: Truth, { messages, end }: FakeTopic): void {
     const message = byPosition.get(position);
     if (message === undefined) {
       const isErased = truth.erasedAt(owner!) > position || truth.wasErasedAfter(position, owner!);
-      const isExcused = type !== 'OwnerErased' && isErased;
+      const isOfOwner = ({ headers, value }: EventMessage) =>
+        Number(headers[POSITION_HEADER]) < position && JSON.parse(value).owner === owner;
+      const isExcused = type === 'OwnerErased' ? !messages.some(isOfOwner) : isErased;
       if (!isExcused) throw wrong(`${position} is missing`, owner);
     } else if (message.value !== eventMessage(logged)?.value) throw wrong(`${position} is another event`, owner);
   }
